@@ -14,7 +14,7 @@ func (x *Feed) Rewritten(l lease.Lease) bool {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
 	r := x.core.state.Leases.Record(l.Addr)
-	return r != nil && r.Version == l.Version && x.core.state.Rewritten(r, l)
+	return r != nil && r.Version == l.Version && x.core.state.Missing.Rewritten(r, l)
 }
 
 // Feed takes what the watch delivers and what this process writes. An entry changes only to a higher version of its
@@ -142,6 +142,6 @@ func (x *Feed) Replace(all []lease.Lease, version uint64) (restored bool) {
 func (x *Feed) contradicted(all []lease.Lease, version uint64) bool {
 	return slices.ContainsFunc(all, func(l lease.Lease) bool {
 		r := x.core.state.Leases.Record(l.Addr)
-		return r != nil && r.Version <= version && x.core.state.Rewritten(r, l)
+		return r != nil && r.Version <= version && x.core.state.Missing.Rewritten(r, l)
 	})
 }

@@ -15,10 +15,10 @@ import (
 func (x *Pools) SetNode(name string, n ipam.Node) (reselected []string) {
 	x.core.mu.Lock()
 	defer x.core.mu.Unlock()
-	if x.core.state.Nodes.ByName[name].Equal(n) {
+	if x.core.state.Nodes.Get(name).Equal(n) {
 		return nil
 	}
-	old := x.core.state.Nodes.SetNode(name, n)
+	old := x.core.state.Nodes.Set(name, n)
 	if !slices.Equal(old.Addrs, n.Addrs) {
 		for _, a := range slices.Concat(old.Addrs, n.Addrs) {
 			x.core.state.Refresh(a)
@@ -34,7 +34,7 @@ func (x *Pools) SetNode(name string, n ipam.Node) (reselected []string) {
 func (x *Pools) NodeOf(a netip.Addr) (string, bool) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	return x.core.state.Nodes.NodeOf(a)
+	return x.core.state.Nodes.Of(a)
 }
 
 // HostCount returns how many hosts may draw from a pool: those that it lists, and the nodes in its host subnets and of
@@ -47,7 +47,7 @@ func (x *Pools) HostCount(name string) int {
 		return 0
 	}
 	if p = p.Home(); p.HostCount == memory.Uncounted {
-		p.HostCount = len(p.Hosts) + x.core.state.NodesCovered(p)
+		p.HostCount = len(p.Hosts) + x.core.state.Nodes.Covered(&p.Pool)
 	}
 	return p.HostCount
 }
@@ -125,7 +125,7 @@ func (x *Pools) Selection(name string) (nodes, internal int) {
 	if p == nil {
 		return 0, 0
 	}
-	for _, n := range x.core.state.Nodes.ByName {
+	for n := range x.core.state.Nodes.All() {
 		if p.SelectsNode(n) {
 			nodes++
 			internal += min(1, len(n.Internal))

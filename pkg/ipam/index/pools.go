@@ -67,7 +67,7 @@ func (x *Pools) dropPool(name string) {
 	}
 	x.core.state.Pools.Plans++
 	x.core.state.Pools.Making.Ended(p.Given)
-	x.core.state.Disown(p.Given)
+	x.core.state.Pools.Disown(p.Given)
 	x.core.state.Forget(p)
 }
 

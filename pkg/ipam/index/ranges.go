@@ -60,7 +60,7 @@ func (x *Pools) Ranges(name string, now time.Time) Ranges {
 			switch r := x.core.state.Leases.Record(a); {
 			case home.Cooldowns.Set.IsTaken(i):
 				cooling = append(cooling, a)
-			case r == nil || r.State == lease.Available || !x.core.state.Names(r, name):
+			case r == nil || r.State == lease.Available || !x.core.state.Pools.Names(r, name):
 				others = append(others, a)
 			}
 		}

@@ -1,6 +1,10 @@
 package ledger
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
 
 // Missing has the addresses that are missing. None is in both of its maps.
 type Missing struct {
@@ -23,4 +27,12 @@ func (x *Missing) AnyOf(pool string) bool {
 		}
 	}
 	return false
+}
+
+// Rewritten reports whether a list that is not older than an entry shows that the store was put back: a list is never
+// behind its own version, and a version is written once. The entry of a later holder has the version of another's
+// object.
+func (x *Missing) Rewritten(r *Record, l lease.Lease) bool {
+	_, behind := x.Behind[l.Addr]
+	return l.Version < r.Version || l.Version == r.Version && !behind && Nanos(l.Updated) != r.Updated
 }

@@ -25,7 +25,7 @@ func Check(x *State) error {
 	}
 	served := map[netip.Addr]*PoolState{}
 	for _, p := range x.Pools.Roots {
-		if err := x.checkSet(p, served); err != nil {
+		if err := checkSet(x, p, served); err != nil {
 			return err
 		}
 	}
@@ -33,7 +33,7 @@ func Check(x *State) error {
 }
 
 // checkSet looks at each address that a pool serves, and adds it to those that any pool serves.
-func (x *State) checkSet(p *PoolState, served map[netip.Addr]*PoolState) error {
+func checkSet(x *State, p *PoolState, served map[netip.Addr]*PoolState) error {
 	free, set, cooling := uint64(0), p.Set, p.Cooldowns
 	for i := range set.Len() {
 		a := p.address(i)

@@ -92,7 +92,7 @@ func (x *Catalogue) noBlock(c ipam.Pool) ipam.Pool {
 // It returns those that may serve other addresses.
 func (x *State) place(next map[*PoolState]ipam.Pool) (changed []*PoolState) {
 	for s, p := range next {
-		p, blocks := p.WithNodes(maps.Values(x.Nodes.ByName)).Divided() // the selector of a child may be its parent's
+		p, blocks := p.WithNodes(x.Nodes.All()).Divided() // the selector of a child may be its parent's
 		same := s.listed && sameService(s.Pool, p)
 		relist := !s.listed || !sameLists(s.Pool, p)
 		if s.listed && relist {

@@ -8,14 +8,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
-// Rewritten reports whether a list that is not older than an entry shows that the store was put back: a list is never
-// behind its own version, and a version is written once. The entry of a later holder has the version of another's
-// object.
-func (x *State) Rewritten(r *ledger.Record, l lease.Lease) bool {
-	_, behind := x.Missing.Behind[l.Addr]
-	return l.Version < r.Version || l.Version == r.Version && !behind && ledger.Nanos(l.Updated) != r.Updated
-}
-
 // Apply enters a lease unless something newer is known.
 func (x *State) Apply(changes []ledger.Change, l lease.Lease) []ledger.Change {
 	if v, ok := x.Progress.Deleted[l.Addr]; ok {

@@ -14,7 +14,7 @@ func (x *State) Has(at ledger.HostPool, a netip.Addr) bool {
 		if r == nil {
 			continue
 		}
-		for is := range x.hostPoolsOf(r) {
+		for is := range x.Pools.hostPoolsOf(r) {
 			if is == at {
 				return true
 			}
@@ -24,12 +24,12 @@ func (x *State) Has(at ledger.HostPool, a netip.Addr) bool {
 }
 
 // hostPoolsOf yields where an address is in use: nowhere, on a host, or on two while a virtual machine migrates.
-func (x *State) hostPoolsOf(r *ledger.Record) iter.Seq[ledger.HostPool] {
+func (x *Catalogue) hostPoolsOf(r *ledger.Record) iter.Seq[ledger.HostPool] {
 	return func(yield func(ledger.HostPool) bool) {
 		if r.State != lease.Active {
 			return
 		}
-		pool := x.Pools.CountedAs(r.Params.Value().Pool)
+		pool := x.CountedAs(r.Params.Value().Pool)
 		for h := range r.EachHost() {
 			if !yield(ledger.HostPool{Host: h, Pool: pool}) {
 				return
@@ -40,7 +40,7 @@ func (x *State) hostPoolsOf(r *ledger.Record) iter.Seq[ledger.HostPool] {
 
 // adjustUsage counts an address that is in use, or that is missing and was, where it is.
 func (x *State) adjustUsage(r *ledger.Record, by int) {
-	for at := range x.hostPoolsOf(r) {
+	for at := range x.Pools.hostPoolsOf(r) {
 		if x.Hosts.InUse[at] += by; x.Hosts.InUse[at] == 0 {
 			delete(x.Hosts.InUse, at)
 		}

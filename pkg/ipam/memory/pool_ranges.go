@@ -20,9 +20,9 @@ func (x *State) NamedBy(name string, p *PoolState) iter.Seq[*ledger.Members] {
 }
 
 // Names reports whether a lease names a pool, or a block of it.
-func (x *State) Names(r *ledger.Record, name string) bool {
+func (x *Catalogue) Names(r *ledger.Record, name string) bool {
 	of := r.Params.Value().Pool
-	return of == name || x.Pools.CountedAs(of) == name
+	return of == name || x.CountedAs(of) == name
 }
 
 // PerhapsTaken yields every address that may not be free, some of them more than once: nothing else can be.
@@ -43,7 +43,7 @@ func (x *State) PerhapsTaken() iter.Seq[netip.Addr] {
 				return
 			}
 		}
-		for a := range x.Nodes.nodeIP {
+		for a := range x.Nodes.Addresses() {
 			if !yield(a) {
 				return
 			}

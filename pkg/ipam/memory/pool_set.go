@@ -17,7 +17,7 @@ func (x *State) SetPool(p ipam.Pool) {
 	was := ""
 	if old := x.Pools.ByName[p.Name]; old != nil && old.Given.Parent != p.Parent {
 		was = old.Given.Parent
-		x.Disown(old.Given)
+		x.Pools.Disown(old.Given)
 	}
 	if p.Parent != "" {
 		if x.Pools.Children[p.Parent] == nil {
@@ -88,9 +88,9 @@ func (x *State) adopt(p *PoolState, replanned bool) {
 }
 
 // Disown forgets that a pool names its parent.
-func (x *State) Disown(child ipam.Pool) {
-	if delete(x.Pools.Children[child.Parent], child.Name); len(x.Pools.Children[child.Parent]) == 0 {
-		delete(x.Pools.Children, child.Parent)
+func (x *Catalogue) Disown(child ipam.Pool) {
+	if delete(x.Children[child.Parent], child.Name); len(x.Children[child.Parent]) == 0 {
+		delete(x.Children, child.Parent)
 	}
 }
 

@@ -25,12 +25,12 @@ func (x *State) Reselect(was, is ipam.Node) (changed []string) {
 		changed = append(changed, p.Name)
 		old := p.Selected
 		for _, h := range before {
-			if !slices.Contains(after, h) && !x.selectedBy(p, h) {
-				x.deselect(p, h)
+			if !slices.Contains(after, h) && !x.Nodes.Selects(&p.Pool, h) {
+				x.Pools.deselect(p, h)
 			}
 		}
 		for _, h := range after {
-			x.selectHost(p, h)
+			x.Pools.selectHost(p, h)
 		}
 		if !slices.Equal(old, p.Selected) {
 			x.Pools.Plans++
@@ -40,33 +40,25 @@ func (x *State) Reselect(was, is ipam.Node) (changed []string) {
 	return changed
 }
 
-// selectedBy reports whether the selector of a pool matches any node of an address. Two nodes can have it for a while.
-func (x *State) selectedBy(p *PoolState, h netip.Addr) bool {
-	return slices.ContainsFunc(x.Nodes.nodeIP[h], func(name string) bool {
-		n := x.Nodes.ByName[name]
-		return p.SelectsNode(n) && slices.Contains(n.Internal, h)
-	})
-}
-
 // selectHost and deselect replace the list of hosts, as copies of the pool share the old one.
-func (x *State) selectHost(p *PoolState, h netip.Addr) {
+func (x *Catalogue) selectHost(p *PoolState, h netip.Addr) {
 	at, found := slices.BinarySearchFunc(p.Selected, h, netip.Addr.Compare)
 	if found {
 		return
 	}
 	p.Selected = slices.Insert(slices.Clip(p.Selected), at, h)
 	if _, listed := p.Hosts[h]; !listed {
-		x.Pools.hostsOf(p).enterHost(h, p)
+		x.hostsOf(p).enterHost(h, p)
 	}
 }
 
-func (x *State) deselect(p *PoolState, h netip.Addr) {
+func (x *Catalogue) deselect(p *PoolState, h netip.Addr) {
 	at, found := slices.BinarySearchFunc(p.Selected, h, netip.Addr.Compare)
 	if !found {
 		return
 	}
 	p.Selected = slices.Concat(p.Selected[:at], p.Selected[at+1:])
 	if _, listed := p.Hosts[h]; !listed {
-		x.Pools.hostsOf(p).leaveHost(h, p)
+		x.hostsOf(p).leaveHost(h, p)
 	}
 }

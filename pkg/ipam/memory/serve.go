@@ -12,8 +12,7 @@ import (
 func (x *State) Busy(r *ledger.Record) bool {
 	_, held := x.Assumed.ByAddr[r.Addr]
 	_, lost := x.Missing.Gone[r.Addr]
-	_, node := x.Nodes.nodeIP[r.Addr]
-	return held || lost || node
+	return held || lost || x.Nodes.Has(r.Addr)
 }
 
 // rebuild computes which addresses pools serve and which of them are free. All pools between which
@@ -69,6 +68,5 @@ func (x *State) occupied(a netip.Addr) bool {
 	if _, lost := x.Missing.Gone[a]; lost {
 		return true
 	}
-	_, node := x.Nodes.nodeIP[a]
-	return node
+	return x.Nodes.Has(a)
 }

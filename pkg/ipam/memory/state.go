@@ -5,6 +5,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
+	"github.com/bcsnet/bcsnet/pkg/ipam/nodes"
 )
 
 // State is what the index knows, without its lock. An address is free in the set of the pool that serves it exactly
@@ -15,7 +16,7 @@ type State struct {
 	Claims   ledger.Claims
 	Members  ledger.PoolMembers
 	Pools    Catalogue
-	Nodes    nodeTable
+	Nodes    nodes.Table
 	Assumed  ledger.Assumptions
 	Missing  ledger.Missing
 	Hosts    ledger.HostUsage
@@ -35,7 +36,7 @@ func NewState() *State {
 	return &State{
 		Leases: ledger.NewLeases(), Claims: ledger.NewClaims(),
 		Members: ledger.PoolMembers{ByPool: map[string]*ledger.Members{}},
-		Pools:   newCatalogue(), Nodes: newNodeTable(), Assumed: ledger.NewAssumptions(),
+		Pools:   newCatalogue(), Nodes: nodes.New(), Assumed: ledger.NewAssumptions(),
 		Missing: ledger.NewMissing(), Hosts: ledger.HostUsage{InUse: map[ledger.HostPool]int{}},
 		Usage:    ledger.NamespaceUsage{Charged: map[string]map[string]int{}, Kept: map[ledger.Charge]int{}},
 		Progress: ledger.Progress{Deleted: map[netip.Addr]uint64{}},
@@ -106,7 +107,7 @@ func (x *State) count(r *ledger.Record, by int) {
 	}
 	if by > 0 {
 		m.Records[r] = struct{}{}
-		if x.Drains(r) {
+		if x.Pools.Drains(r) {
 			m.Draining[r] = struct{}{}
 		}
 	} else {
@@ -131,8 +132,8 @@ func (x *State) count(r *ledger.Record, by int) {
 }
 
 // Drains reports whether a held address is outside what its pool, if there is one, has now.
-func (x *State) Drains(r *ledger.Record) bool {
-	p := x.Pools.ByName[r.Params.Value().Pool]
+func (x *Catalogue) Drains(r *ledger.Record) bool {
+	p := x.ByName[r.Params.Value().Pool]
 	return p != nil && r.State != lease.Available && p.Lacks(r.Addr)
 }
 
@@ -148,7 +149,7 @@ func (x *State) findDraining(pool string) {
 	}
 	clear(m.Draining)
 	for r := range m.Records {
-		if x.Drains(r) {
+		if x.Pools.Drains(r) {
 			m.Draining[r] = struct{}{}
 		}
 	}

@@ -83,7 +83,7 @@ func (x *Picker) notServed(w ipam.PickRequest, a netip.Addr) *ipam.Refusal {
 // holder that the facts name; nil for none.
 func (x *Picker) drainingBy(a netip.Addr) (facts explain.Facts, by *lease.Holder) {
 	r := x.state.Leases.Record(a)
-	if r == nil || !x.state.Drains(r) {
+	if r == nil || !x.state.Pools.Drains(r) {
 		return facts, nil
 	}
 	facts = explain.Facts{
@@ -158,7 +158,7 @@ func (x *Picker) taken(a netip.Addr, p *memory.PoolState, w ipam.PickRequest) *i
 // usedBy returns why an address, its cooldown apart, is not to be had by who asks for it; of no kind if it is free. by
 // is the holder that the facts name; nil for none.
 func (x *Picker) usedBy(a netip.Addr, w ipam.PickRequest) (facts explain.Facts, by *lease.Holder) {
-	if node, ok := x.state.Nodes.NodeOf(a); ok {
+	if node, ok := x.state.Nodes.Of(a); ok {
 		return explain.Facts{Kind: explain.AddressOfNode, By: node}, nil
 	}
 	if r := x.state.Leases.Record(a); r != nil {
