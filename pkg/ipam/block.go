@@ -41,7 +41,7 @@ func UnusableParent(name, why string) string {
 	return fmt.Sprintf("its parent, pool %s, is not usable: %s", name, why)
 }
 
-// BlockIn returns the number of the block that a child of a split pool is. Where it is none, problem says why.
+// BlockIn returns the number of the block that a child of a split pool is. If it is none, problem says why.
 func BlockIn(g block.Grid, parent, p Pool) (number uint64, problem string) {
 	must := func(format string, args ...any) (uint64, string) {
 		return 0, fmt.Sprintf("it is no block of pool %s: ", parent.Name) + fmt.Sprintf(format, args...)

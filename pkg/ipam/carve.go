@@ -53,7 +53,7 @@ func Arrange(all []Pool) []Pool {
 	return out
 }
 
-// Carve works out what a parent, nil where there is none of the name, and its children serve. The children come back
+// Carve works out what a parent, nil if there is none of the name, and its children serve. The children come back
 // in the order in which they have a right to addresses; the family knows what each of them has.
 func Carve(name string, parent *Pool, children []Pool) (*Pool, []Pool, *Groups) {
 	carved := slices.SortedFunc(slices.Values(children), byAge)
@@ -75,7 +75,7 @@ func byAge(a, b Pool) int {
 		cmp.Compare(a.Name, b.Name))
 }
 
-// parentProblem returns why a pool cannot be a child of the parent that it names, whatever others it has; empty where
+// parentProblem returns why a pool cannot be a child of the parent that it names, whatever others it has; empty if
 // it can.
 func parentProblem(name string, parent *Pool, c Pool) string {
 	switch {

@@ -1,7 +1,7 @@
-// Package ipam has the words of address management: what a pool is and which addresses it has, how groups divide those
-// of their parent, what a request wants, and why it is refused. They are values and pure functions, without a lock.
+// Package ipam has the values of address management: pools and their plans, the groups of a parent pool, requests and
+// refusals. Its functions are pure and take no lock.
 //
-// What decides stands on them, from the ground up: ledger has the entries of the leases, freeset and block the free
-// addresses and blocks, memory holds them together, pick chooses, and index is the lock around all of it. None of them
-// knows Kubernetes or writes anything; package store commits what is decided here.
+// The packages below it decide on these values. ledger keeps the entries of the leases. freeset and block keep which
+// addresses and blocks are free. memory combines them, pick chooses addresses, and index guards all of it with one
+// lock. None of them knows Kubernetes or writes anything: package store writes what they decide.
 package ipam

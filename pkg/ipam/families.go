@@ -65,7 +65,7 @@ func ParseFamilies(names []string) (order []ipaddr.Family, err error) {
 	return order, nil
 }
 
-// With adds what somebody else says about families; ok is false where the two contradict each other.
+// With adds what somebody else says about families; ok is false if the two contradict each other.
 func (f Families) With(o Families) (both Families, ok bool) {
 	if f.Policy != "" && o.Policy != "" && f.Policy != o.Policy ||
 		len(f.Order) > 0 && len(o.Order) > 0 && !slices.Equal(f.Order, o.Order) {
@@ -104,7 +104,7 @@ func (f Families) Wants(family ipaddr.Family) bool {
 	return !f.Single() || len(f.Order) == 0 || f.Order[0] == family
 }
 
-// Admit returns an error where addresses asked for by name are not of the families.
+// Admit returns an error if addresses asked for by name are not of the families.
 func (f Families) Admit(addrs []netip.Addr) error {
 	for _, a := range addrs {
 		if !f.Wants(ipaddr.FamilyOf(a)) {

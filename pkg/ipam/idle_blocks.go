@@ -6,7 +6,7 @@ import "time"
 type IdleBlock struct {
 	Block, Namespace, Parent string
 	Created                  time.Time
-	// Used is when an address of it was given up last; zero where none ever was.
+	// Used is when an address of it was given up last; zero if none ever was.
 	Used time.Time
 	// Abandoned: its namespace is gone, or, with ParentGoes, its parent is being deleted.
 	Abandoned, ParentGoes bool

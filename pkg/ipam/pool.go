@@ -115,7 +115,7 @@ func (p Pool) Serves() bool {
 	return p.Valid() && !p.Cordoned && !p.Terminating && !p.Carving && p.ByParent == explain.Serves
 }
 
-// Usable returns the addresses that the pool may hand out, taken or not; none where its spec cannot be used.
+// Usable returns the addresses that the pool may hand out, taken or not; none if its spec cannot be used.
 func (p Pool) Usable() *netipx.IPSet {
 	if p.Plan.Usable == nil || !p.Valid() {
 		return &netipx.IPSet{}

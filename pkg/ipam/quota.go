@@ -13,7 +13,7 @@ func (p Pool) BoundsKept(namespace string) bool {
 	return !quota && namespace != "" && !p.Block && p.InDefaultChain()
 }
 
-// Quota returns how many addresses of the pool count for a namespace at most; ok is false where that is not bounded.
+// Quota returns how many addresses of the pool count for a namespace at most; ok is false if that is not bounded.
 func (p Pool) Quota(namespace string) (limit int, ok bool) {
 	if limit, ok = p.Quotas[namespace]; ok {
 		return limit, true

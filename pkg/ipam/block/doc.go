@@ -1,4 +1,5 @@
-// Package block cuts the addresses of a pool into blocks of one size, names them, and keeps which exist, who owns them
-// and who has addresses in them. Which block serves a namespace is decided in namespace.go. The number of a block never
-// changes while the grid is the same. Nothing here has a lock: the index has one around it.
+// Package block divides the addresses of a pool into blocks of one size. It names the blocks, and keeps which of them
+// exist, which namespace owns each, and which namespaces have addresses in it. namespace.go decides which block serves
+// a namespace. The number of a block stays the same as long as the grid does. The package has no lock: its callers hold
+// the lock of the index.
 package block

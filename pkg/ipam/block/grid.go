@@ -45,7 +45,7 @@ func NewGrid(usable *netipx.IPSet, subnet netip.Prefix, length int) (g Grid, err
 // HostBits returns in how many bits the addresses of a block differ.
 func (g Grid) HostBits() int { return g.First.BitLen() - g.Bits }
 
-// offset returns how many blocks an address, which is of the same family, is behind the first one; fits is false where
+// offset returns how many blocks an address, which is of the same family, is behind the first one; fits is false if
 // it lies before that, or the number is too large.
 func (g Grid) offset(a netip.Addr) (n uint64, fits bool) {
 	if a.Less(g.First) {
@@ -61,7 +61,7 @@ func (g Grid) offset(a netip.Addr) (n uint64, fits bool) {
 	return hi<<(64-h) | lo>>h, hi>>h == 0
 }
 
-// NumberOf returns the number of the block that an address lies in; ok is false where it lies in none.
+// NumberOf returns the number of the block that an address lies in; ok is false if it lies in none.
 func (g Grid) NumberOf(a netip.Addr) (n uint64, ok bool) {
 	if a.BitLen() != g.First.BitLen() {
 		return 0, false

@@ -21,7 +21,7 @@ func Name(parent string, block netip.Prefix) string {
 	return parent + "-" + addr + "-" + strconv.Itoa(block.Bits())
 }
 
-// CheckNames returns an error where blocks of a pool would have names that no pool may have. The last one has the
+// CheckNames returns an error if blocks of a pool would have names that no pool may have. The last one has the
 // longest.
 func CheckNames(parent string, subnet netip.Prefix, length int) error {
 	last := netip.PrefixFrom(netipx.PrefixLastIP(subnet), length).Masked()

@@ -66,7 +66,7 @@ func (s *Split[B]) Leave(b B) {
 	s.mark(b.Number())
 }
 
-// Existing returns the block of a number; ok is false where nobody has made it.
+// Existing returns the block of a number; ok is false if nobody has made it.
 func (s *Split[B]) Existing(number uint64) (b B, ok bool) {
 	b, ok = s.blocks[number]
 	return b, ok

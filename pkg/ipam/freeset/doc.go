@@ -1,3 +1,3 @@
-// Package freeset keeps which of very many numbers are free: it finds the first free one at or after any other in a few
-// steps, and takes memory only for what is taken. A set has no lock; whoever shares one has a lock around it.
+// Package freeset keeps which numbers of a large range are free. It finds the first free number at or after a given one
+// in a few steps, and uses memory only for taken numbers. A set has no lock: those that share one lock it.
 package freeset

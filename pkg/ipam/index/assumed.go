@@ -74,7 +74,7 @@ func (x *Index) Unknown(key string) map[netip.Addr]ledger.Assumed {
 }
 
 // AssumeTakeOver assumes an address for a request that takes it over now, where TakeOverParams allows that. It stays
-// assumed until Forget. held is false where it was assumed already.
+// assumed until Forget. held is false if it was assumed already.
 func (x *Index) AssumeTakeOver(w ipam.PickRequest, l lease.Lease, now time.Time) (held bool, refusal *ipam.Refusal) {
 	x.core.mu.Lock()
 	defer x.core.mu.Unlock()
@@ -88,8 +88,8 @@ func (x *Index) AssumeTakeOver(w ipam.PickRequest, l lease.Lease, now time.Time)
 }
 
 // TakeOverParams returns the values of the pool with which a request may take over an address that an earlier pod of
-// its claim has. ok is false where it may not: no pool has the address any more, or the request's terms exclude it.
-// Where the pool does not serve the request there is a refusal.
+// its claim has. ok is false if it may not: no pool has the address any more, or the request's terms exclude it.
+// If the pool does not serve the request there is a refusal.
 func (x *Index) TakeOverParams(w ipam.PickRequest, l lease.Lease) (p lease.Params, ok bool, refusal *ipam.Refusal) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()

@@ -9,7 +9,7 @@ import (
 )
 
 // BlockAt finds the block of some addresses: the pool that is split into such blocks there, and the block itself, where
-// anybody has made it. ok is false where no pool has such a block. Where pools overlap, the one counts in which the
+// anybody has made it. ok is false if no pool has such a block. Where pools overlap, the one counts in which the
 // block exists, or else one that serves addresses of it.
 func (x *Pools) BlockAt(addrs netip.Prefix) (parent string, block ipam.Pool, ok bool) {
 	x.core.mu.RLock()

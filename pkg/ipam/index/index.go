@@ -8,9 +8,8 @@ import (
 )
 
 // Index is the memory of the allocator: every address that has an object, every pool, and which addresses are free. It
-// is fed from the watch of the objects and from the writes of this process, and is nothing but their digest: it is
-// rebuilt from the objects at any time. Its own methods choose addresses for requests. What it is fed with, and what it
-// is asked about, are its parts.
+// is fed from the watch and from the writes of this process, and can be rebuilt from the objects at any time. Its own
+// methods choose addresses for requests. Feed takes input, and Leases and Pools answer questions.
 type Index struct {
 	Feed   *Feed
 	Leases *Leases
@@ -19,8 +18,9 @@ type Index struct {
 	core *core
 }
 
-// core is what the index knows, with the one lock that guards all of it. The exported methods of Index and of its parts
-// take the lock; nothing below them does, and nothing below them calls an exported method.
+// core is the state of the index, with the one lock that guards all of it. The exported methods of Index, Feed, Leases
+// and Pools take the lock: for reading if they change nothing, not even cooldowns that have ended. Nothing that they
+// call takes the lock.
 type core struct {
 	mu     sync.RWMutex
 	state  *memory.State

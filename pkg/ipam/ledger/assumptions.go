@@ -8,9 +8,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Assumptions has the addresses that are assumed, each for one attachment, and counts those whose outcome is unknown.
+// Assumptions has the addresses that are assumed, each for one attachment.
 type Assumptions struct {
-	ByAddr  map[netip.Addr]Assumed
+	ByAddr map[netip.Addr]Assumed
+	// Unknown counts those whose outcome is unknown.
 	Unknown int
 	// Coming are the addresses that are assumed for a host, by host and pool.
 	Coming map[HostPool][]netip.Addr
@@ -40,8 +41,8 @@ func (x *Assumptions) Remove(a netip.Addr, h Assumed) {
 	}
 }
 
-// Assumed is an address that is kept for one attachment while a write for it is under way, or while the outcome of
-// such a write is unknown. Nobody else is given the address meanwhile.
+// Assumed is an address that is kept for one attachment while a write for it is in progress, or while the outcome of
+// such a write is unknown. No other request gets the address meanwhile.
 type Assumed struct {
 	// Key names the attachment.
 	Key string

@@ -10,7 +10,8 @@ import (
 // Charge is a namespace that an address of a pool counts for.
 type Charge struct{ Pool, Namespace string }
 
-// Charges are those of one address: by its entry, by what is missing, and by the request that it is being given to.
+// Charges are the charges of one address: those of its entry, of the missing entry, and of the request that it is being
+// given to.
 type Charges struct {
 	N  int
 	Of [6]Charge
@@ -36,12 +37,13 @@ func (c *Charges) AddRecord(r *Record, countedAs func(pool string) string) {
 // Has reports whether an address counts for a namespace.
 func (c *Charges) Has(at Charge) bool { return slices.Contains(c.Of[:c.N], at) }
 
-// NamespaceUsage counts addresses by pool and namespace. charged are those that count for the namespace, those missing
-// and those being given included. kept are those that a claim keeps and nobody uses, by the namespace of the pod that
-// had them last. There is no count of nothing.
+// NamespaceUsage counts addresses by pool and namespace. No count is 0.
 type NamespaceUsage struct {
+	// Charged counts the addresses that count for a namespace, by pool and namespace. Those that are missing, and those
+	// that are being given, count too.
 	Charged map[string]map[string]int
-	Kept    map[Charge]int
+	// Kept counts the addresses that a claim keeps and nobody uses, by the namespace of the pod that had them last.
+	Kept map[Charge]int
 }
 
 // Keep counts an address if a claim keeps it and nobody uses it.

@@ -10,8 +10,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Claims has the addresses by the claim that they belong to: each is in the one part of its claim that its pool,
-// interface and family make. A claim without addresses is not in it.
+// Claims has the held addresses by the claim that they belong to. Each is in one part of its claim: that of its pool,
+// interface and family. A claim without addresses has no entry, and no part is empty.
 type Claims struct {
 	ByClaim   map[string]*claimed
 	freeNodes *btree.FreeListG[*Record] // of the trees of all claims
@@ -22,14 +22,14 @@ func NewClaims() Claims {
 	return Claims{ByClaim: map[string]*claimed{}, freeNodes: btree.NewFreeListG[*Record](btree.DefaultFreeListSize)}
 }
 
-// claimed are the addresses of one claim. A request finds without looking at all of them how many there are, and which
-// of those that are kept for whichever pod comes was given up last.
+// claimed are the addresses of one claim. They are ordered so that a request need not look at all of them to find their
+// number, and the address that was released last of those kept for any pod.
 type claimed struct {
 	Parts []*ClaimPart
 	N     [2]int // by family
 }
 
-// ClaimPart are those of one pool, one interface and one family. They are never none.
+// ClaimPart has the addresses of one pool, interface and family; at least one.
 type ClaimPart struct {
 	Of  partKey
 	All *btree.BTreeG[*Record] // in the order of TakenFirst
@@ -45,16 +45,16 @@ func partOf(r *Record) partKey {
 	return partKey{r.Params.Value().Pool, r.IfName(), ipaddr.FamilyOf(r.Addr)}
 }
 
-// treeDegree keeps both the trees of many small claims and the way through that of a large one short.
+// treeDegree keeps the trees of small claims small, and those of large claims shallow.
 const treeDegree = 16
 
-// ForAny reports whether an address is kept for whichever pod of its claim comes.
+// ForAny reports whether an address is kept for any pod of its claim.
 func (r *Record) ForAny() bool {
 	return r.State == lease.Reserved && r.key() == "" && !r.Has(FlagDeleting)
 }
 
-// TakenFirst orders the addresses of a claim: those that any pod may have, the one that was given up last first, then
-// all others.
+// TakenFirst orders the addresses of a claim: first those that any pod may have, beginning with the one released last,
+// then all others.
 func TakenFirst(a, b *Record) bool {
 	x, y := a.ForAny(), b.ForAny()
 	if x != y {

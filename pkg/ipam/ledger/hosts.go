@@ -2,7 +2,7 @@ package ledger
 
 import "net/netip"
 
-// HostUsage counts the addresses in use, and those missing that were, by host and pool; none that counts for nothing.
+// HostUsage counts, by host and pool, the addresses in use and the missing addresses that were in use. No count is 0.
 type HostUsage struct{ InUse map[HostPool]int }
 
 // HostPool is a host, and a pool that it has addresses of.

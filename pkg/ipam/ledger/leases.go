@@ -8,8 +8,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Leases finds the entries of addresses by what they are looked for. Each address has at most one entry. An entry
-// is in every table whose key it has, and what is Available is found by its address and by the pod that had it last.
+// Leases finds the entries of addresses by their keys. Each address has at most one entry. An entry is in every table
+// whose key it has. An Available address is found only by its address and by the pod that had it last. Check verifies
+// this.
 type Leases struct {
 	seed         maphash.Seed
 	ByAddr       table
@@ -119,7 +120,8 @@ func (x *Leases) Record(a netip.Addr) *Record {
 	return nil
 }
 
-// OfContainer returns the first of the entries that may be those of a container, by the hash of its ID.
+// OfContainer returns the head of the chain that has the entries of a container. Entries of other containers are on it,
+// too.
 func (x *Leases) OfContainer(id ID) *Record {
 	return x.byContainer.first(x.hash().container(id))
 }

@@ -1,9 +1,9 @@
 package ledger
 
-// PoolMembers has the addresses by the pool that their objects name: every entry is a member of one pool.
+// PoolMembers has the addresses by the pool that their objects name: every entry is a member of exactly one pool.
 type PoolMembers struct{ ByPool map[string]*Members }
 
-// Members are the addresses whose object names one pool, whether or not that pool exists.
+// Members are the addresses whose objects name one pool. The pool need not exist.
 type Members struct {
 	Records          map[*Record]struct{}
 	Active, Reserved int

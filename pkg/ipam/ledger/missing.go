@@ -6,11 +6,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Missing has the addresses that are missing. None is in both of its maps.
+// Missing has the addresses that are missing. No address is in both of its maps.
 type Missing struct {
-	// missing are the addresses whose object went while they were held.
+	// Gone are the addresses whose object was deleted or emptied while they were held, with the entry of that time.
 	Gone map[netip.Addr]*Record
-	// Behind are the addresses whose object names an earlier holder than the entry does.
+	// Behind are the addresses whose object names an earlier holder than their entry does.
 	Behind map[netip.Addr]struct{}
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
-// Progress is how far the watch has come. Within an epoch seen never goes back, and nobody waits for a version that was
-// seen.
+// Progress is how far the watch has come. Within an epoch Seen never goes back, and no waiter waits for a version up to
+// it.
 type Progress struct {
 	// Seen is the version that the watch has reached, in this epoch.
 	Seen    uint64
@@ -16,9 +16,9 @@ type Progress struct {
 	Waiters []*Waiter
 	// Deleted holds the versions of objects that this process deleted until the watch delivers the deletion.
 	Deleted map[netip.Addr]uint64
-	// Returning counts the restores of the store for which nothing new is given at present.
+	// Returning counts the restores of the store because of which no new address is given at present.
 	Returning int
-	// Comparing: nothing new is given, because it is not known yet whether other replicas have seen more of the store.
+	// Comparing: no new address is given, because other replicas may have seen later versions of the store.
 	Comparing bool
 }
 
@@ -28,8 +28,8 @@ type Waiter struct {
 	Done    func(error) // called once, with the lock held
 }
 
-// Reached moves seen forward and ends the waits for it. There are at most as many waiters as
-// requests and writes under way.
+// Reached moves Seen forward and ends the waits for it. There are at most as many waiters as requests and writes in
+// progress.
 func (x *Progress) Reached(version uint64) {
 	if version <= x.Seen {
 		return

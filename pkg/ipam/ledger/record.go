@@ -9,8 +9,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Change is an entry before and after, nil where there is none. What a record says of its lease never
-// changes, so that it can be read outside the lock.
+// Change is an entry before and after a change; nil for none. What a record says of its lease never changes, so that it
+// can be read outside the lock.
 type Change struct {
 	Addr     netip.Addr
 	Old, New *Record
@@ -24,8 +24,8 @@ func LeaseOf(a netip.Addr, r *Record) lease.Lease {
 	return r.Lease()
 }
 
-// Record is a Lease as the index keeps it, in about 240 bytes with its strings and without history: what repeats (pool,
-// host, interface, namespace) is interned, the strings that do not are one allocation.
+// Record is a lease in about 240 bytes, with its strings and without history. Values that repeat (pool, host,
+// interface, namespace) are interned, and the other strings are one allocation.
 type Record struct {
 	Addr      netip.Addr
 	Version   uint64
@@ -39,7 +39,7 @@ type Record struct {
 	ids       string // container ID, pod UID, pod name, history, one behind the other
 	extra     *extra // nil for nearly all
 
-	// These are chains of the index's tables. One that is Available is in byLast by nextAttachment.
+	// These are chains of the tables. The entry of an Available address is in byLast, by nextAttachment.
 	NextAddr, NextContainer, nextAttachment *Record
 
 	Epoch                uint32
@@ -185,7 +185,7 @@ func (r *Record) Owner() string {
 	return r.extra.owner
 }
 
-// Other returns the second attachment, nil where there is none.
+// Other returns the second attachment, nil if there is none.
 func (r *Record) Other() *lease.Holder {
 	if r.extra == nil {
 		return nil

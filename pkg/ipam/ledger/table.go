@@ -2,10 +2,10 @@ package ledger
 
 import "iter"
 
-// table finds records by the hash of one of their keys. Its chains go through the records themselves,
-// so that an entry takes one or two words, where a map takes eight. It does not shrink.
+// table finds records by the hash of one of their keys. Its chains go through the records themselves, so that an entry
+// takes one or two words; in a map it would take eight. A table does not shrink.
 type table struct {
-	Heads []*Record // none, or a power of two that is not below size
+	Heads []*Record // none, or a power of two that is at least Size
 	Size  int
 	hash  func(*Record) uint64
 	next  func(*Record) **Record

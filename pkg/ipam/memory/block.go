@@ -95,7 +95,7 @@ func (p *PoolState) newBlock(number uint64, given ipam.Pool) *PoolState {
 	return b
 }
 
-// blockOf finds the pool that a pool is a block of. Where it is none although it names a parent, problem says why.
+// blockOf finds the pool that a pool is a block of. If it is none although it names a parent, problem says why.
 func (x *Catalogue) blockOf(p ipam.Pool) (parent *PoolState, number uint64, problem string) {
 	parent = x.ByName[p.Parent]
 	switch {

@@ -9,42 +9,46 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// Catalogue has the pools, and where requests look for them. Every pool is in each list that its spec names, in the
-// order of preference, and every address is in the segment of at most one pool.
+// Catalogue has the pools, and the lists in which requests look for them. A pool is in each list that its spec names,
+// and the lists are in the order of preference. An address is in the segment of at most one pool.
 type Catalogue struct {
 	ByName map[string]*PoolState
-	// Roots are all but the blocks: what looks at every pool looks at these. splits counts those that are split into
-	// blocks. children are the pools that name a parent, as they were given, by the parent's name: objects come in any
-	// order.
-	Roots    map[string]*PoolState
-	splits   int
+	// Roots are all pools except blocks.
+	Roots map[string]*PoolState
+	// splits counts the pools that are split into blocks.
+	splits int
+	// Children are the pools that name a parent, as they were given, by the parent's name. The parent may be unknown:
+	// objects come in any order.
 	Children map[string]map[string]ipam.Pool
-	// families are what the groups of a parent have of it, by its name; of parents alone that can have some.
+	// families are the groups of each parent that can have groups, by the parent's name.
 	families map[string]*ipam.Groups
-	// Making are the pools that this process is making.
+	// Making are the pools that this process is creating.
 	Making makingPools
-	// Rebuilding maps a pool that is being rebuilt to what it waits for; such a pool hands out nothing.
+	// Rebuilding has, for each pool that is being rebuilt, the reason why it waits. Such a pool hands out nothing.
 	Rebuilding map[string]string
-	Segments   []segment
-	// bound are the pools of a namespace, unbound those of a host that are in the default chain, open all that are in
-	// it, networks those of a network.
-	bound    map[string][]*PoolState
-	Unbound  HostTable
-	Open     []*PoolState
+	// Segments are in the order of their addresses, and do not overlap.
+	Segments []segment
+	// bound are the pools of a namespace.
+	bound map[string][]*PoolState
+	// Unbound are the pools of a host that are in the default chain, BoundHosts those that are not.
+	Unbound, BoundHosts HostTable
+	// Open are all pools of the default chain.
+	Open []*PoolState
+	// Networks are the pools of a network.
 	Networks map[string][]*PoolState
-	// BoundHosts has the pools of hosts that are not in the default chain.
-	BoundHosts HostTable
 	// selecting are the pools that have a host selector.
 	selecting  map[*PoolState]struct{}
 	Namespaces namespaceTable
-	// Growing are the pools of the default chain that give blocks by themselves, owning those in which a namespace has
-	// blocks.
+	// Growing are the pools of the default chain that give blocks by themselves.
 	Growing []*PoolState
-	owning  map[string][]*PoolState
-	// ordered are the blocks of a namespace that it draws from in a given order.
+	// owning are the pools in which a namespace has blocks.
+	owning map[string][]*PoolState
+	// ordered are the blocks of a namespace that have a priority of their own.
 	ordered map[string][]*PoolState
-	// Plans counts the changes of pools, rebuilds how often it was worked out what one serves.
-	Plans, rebuilds uint64
+	// Plans counts the changes of pools.
+	Plans uint64
+	// rebuilds counts how often the addresses that a pool serves were computed.
+	rebuilds uint64
 }
 
 // newCatalogue returns a catalogue without pools.
@@ -59,8 +63,8 @@ func newCatalogue() Catalogue {
 	}
 }
 
-// list enters a pool where requests look for it: under its namespaces, or under its hosts when it
-// is in the default chain, and under its network. All lists are in the order of preference.
+// list enters a pool in the lists in which requests look for it: those of its namespaces, its hosts, its network, and
+// the default chain.
 func (x *Catalogue) list(p *PoolState) {
 	p.listed = true
 	x.Namespaces.match(p)
@@ -82,7 +86,7 @@ func (x *Catalogue) list(p *PoolState) {
 	}
 }
 
-// hostsOf returns where a pool is found by its hosts.
+// hostsOf returns the table that finds a pool by its hosts.
 func (x *Catalogue) hostsOf(p *PoolState) *HostTable {
 	if p.InDefaultChain() {
 		return &x.Unbound
@@ -118,7 +122,7 @@ func leave[K comparable](lists map[K][]*PoolState, k K, p *PoolState) {
 	}
 }
 
-// inserted returns a list, which is in the order of preference, with a pool more.
+// inserted adds a pool to a list that is in the order of preference.
 func inserted(list []*PoolState, p *PoolState) []*PoolState {
 	at, _ := slices.BinarySearchFunc(list, p, Preference)
 	return slices.Insert(list, at, p)
@@ -128,7 +132,7 @@ func removed(list []*PoolState, p *PoolState) []*PoolState {
 	return slices.DeleteFunc(list, func(o *PoolState) bool { return o == p })
 }
 
-// Preference orders pools: higher priority first, then by name; never by what is free, because
+// Preference orders pools by priority, the highest first, then by name. It does not look at what is free, because
 // replicas must agree.
 func Preference(a, b *PoolState) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Name, b.Name))
@@ -154,8 +158,8 @@ func (x *Catalogue) joinSegments(changed []*PoolState) {
 	x.Segments = append(append(joined, kept...), fresh...)
 }
 
-// Serving finds the pool that serves an address, and the address's number in its free set: a block that exists, the
-// parent for what is in none.
+// Serving finds the pool that serves an address, and the address's number in its free set: the block if there is one,
+// else the parent.
 func (x *Catalogue) Serving(a netip.Addr) (*PoolState, uint64, bool) {
 	p, number, ok := x.SegmentOf(a)
 	if ok && p.Split != nil {

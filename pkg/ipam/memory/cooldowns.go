@@ -2,21 +2,21 @@ package memory
 
 import "github.com/bcsnet/bcsnet/pkg/ipam/freeset"
 
-// cooldowns are the addresses of a pool that nothing keeps but the cooldown.
+// cooldowns are the addresses of a pool that are not free only because they cool.
 type cooldowns struct {
 	// Set has them as taken.
 	Set *freeset.Set
-	// queue says when their cooldowns end. It has every address of the set, and others that were in it.
+	// queue has the end of the cooldown of each address in the set, and of some that have left it. Check bounds those.
 	queue cooldownQueue
 }
 
-// cooldown is when that of an address ends, in Unix nanoseconds, and the address's number in the pool.
+// cooldown is the cooldown of one address.
 type cooldown struct {
-	ends   int64
-	number uint64
+	ends   int64  // in Unix nanoseconds
+	number uint64 // of the address in the pool
 }
 
-// newCooldowns returns those of a pool of n addresses, of which none cools.
+// newCooldowns returns the cooldowns of a pool of n addresses of which none cools.
 func newCooldowns(n uint64) *cooldowns { return &cooldowns{Set: freeset.New(n)} }
 
 // cooldownQueue has the cooldown that ends first in front.

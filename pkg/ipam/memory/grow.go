@@ -61,7 +61,7 @@ func (p *PoolState) Growing() uint64 {
 	return min(p.Free(), blocks<<h)
 }
 
-// Propose returns a block that could be made for a namespace, nil where it could not. It is known to nobody: who makes
+// Propose returns a block that could be made for a namespace, nil if it could not. It is known to nobody: who makes
 // it, makes it known. A name that another pool has already is passed over.
 func (x *Catalogue) Propose(p *PoolState, number uint64, namespace string) *PoolState {
 	if namespace == "" || !p.Split.Available(number, namespace) {

@@ -8,8 +8,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// HostTable is where requests look for the pools of a host: by its address and,
-// for each length that host subnets have, by its subnet of that length.
+// HostTable finds the pools of a host: by its address and, for each prefix length that host subnets have, by its subnet
+// of that length. No list is empty.
 type HostTable struct {
 	hosts    map[netip.Addr][]*PoolState
 	networks map[netip.Prefix][]*PoolState
@@ -58,8 +58,7 @@ func (t *HostTable) enterHost(h netip.Addr, p *PoolState) { enter(t.hosts, h, p)
 // leaveHost undoes enterHost.
 func (t *HostTable) leaveHost(h netip.Addr, p *PoolState) { leave(t.hosts, h, p) }
 
-// Of returns the pools of a host in the order of preference, each once. It looks at no more of them than its user
-// does.
+// Of returns the pools of a host in the order of preference, each once. It computes them one by one.
 func (t *HostTable) Of(host netip.Addr) iter.Seq[*PoolState] {
 	if len(t.networks) == 0 {
 		return slices.Values(t.hosts[host])

@@ -23,7 +23,8 @@ func (x *State) Has(at ledger.HostPool, a netip.Addr) bool {
 	return false
 }
 
-// hostPoolsOf yields where an address is in use: nowhere, on a host, or on two while a virtual machine migrates.
+// hostPoolsOf yields the hosts on which an address is in use, with its pool: none, one, or two while a virtual machine
+// migrates.
 func (x *Catalogue) hostPoolsOf(r *ledger.Record) iter.Seq[ledger.HostPool] {
 	return func(yield func(ledger.HostPool) bool) {
 		if r.State != lease.Active {
@@ -38,7 +39,7 @@ func (x *Catalogue) hostPoolsOf(r *ledger.Record) iter.Seq[ledger.HostPool] {
 	}
 }
 
-// adjustUsage counts an address that is in use, or that is missing and was, where it is.
+// adjustUsage counts an address that is in use, or is missing and was in use, for each of its hosts.
 func (x *State) adjustUsage(r *ledger.Record, by int) {
 	for at := range x.Pools.hostPoolsOf(r) {
 		if x.Hosts.InUse[at] += by; x.Hosts.InUse[at] == 0 {

@@ -6,21 +6,22 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// What this process writes of pools, and what the watch delivers of them, come in any order: an answer may be overtaken
-// by events of the same write and of later ones, up to the end of the pool. It may itself overtake events of an
-// earlier pool of the name.
+// The answers to writes of pools and the events of the watch come in any order. Events of the same write and of later
+// ones, including the deletion of the pool, may come before the answer. The answer may also come before events of an
+// earlier pool of the same name.
 
-// makingPools are the pools that this process is making, by name.
+// makingPools are the pools that this process is creating, by name.
 type makingPools map[string]*Making
 
-// Making is how many requests to make a pool are under way, and when the last one of the name was made that has ended
-// meanwhile.
+// Making is the creation of pools of one name.
 type Making struct {
-	N    int
+	// N is how many requests are in progress.
+	N int
+	// Gone is when the youngest pool was created that has been deleted meanwhile.
 	Gone time.Time
 }
 
-// Ended notes the end of a pool, for answers that come after it.
+// Ended notes the deletion of a pool, for answers that come after it.
 func (m makingPools) Ended(p ipam.Pool) {
 	if one := m[p.Name]; one != nil && one.Gone.Before(p.Created) {
 		one.Gone = p.Created

@@ -7,8 +7,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// namespaceTable has the labels of the namespaces that are known, and the pools that choose namespaces by labels. Which
-// ones a pool chooses is worked out when the pool or a namespace changes: a request finds it in catalogue.bound.
+// namespaceTable has the labels of the known namespaces, and the pools that select namespaces by labels. The namespaces
+// of such a pool are computed when the pool or a namespace changes. Requests find the result in Catalogue.bound.
 type namespaceTable struct {
 	Labels   map[string]map[string]string
 	choosing map[*PoolState]struct{}
@@ -48,8 +48,8 @@ func (x *Catalogue) Undetermined(w ipam.PickRequest) bool {
 	return !known
 }
 
-// Rematch brings up to date which pools are bound to a namespace whose labels have changed, and names the pools that
-// are now or were before.
+// Rematch updates which pools are bound to a namespace after its labels have changed, and names the pools for which it
+// changed that.
 func (x *Catalogue) Rematch(ns string) (changed []string) {
 	labels, known := x.Namespaces.Labels[ns]
 	for p := range x.Namespaces.choosing {

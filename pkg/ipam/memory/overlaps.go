@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// overlap is the addresses that two pools share; one of the two serves them all.
+// overlap has the addresses that two pools share. One of the two serves all of them.
 type overlap struct {
 	pools  [2]*PoolState
 	Shared *netipx.IPSet
@@ -99,7 +99,7 @@ func (x *State) countOverlaps(pool string, a netip.Addr, by int) {
 	}
 }
 
-// resolveOverlaps decides anew where leases on shared addresses came or went.
+// resolveOverlaps decides the stale overlaps again.
 func (x *State) resolveOverlaps() {
 	if len(x.staleOverlaps) == 0 {
 		return

@@ -14,7 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
-// Uncounted stands for a count that nodes or hosts have changed since.
+// Uncounted stands for a count that is outdated, because nodes or hosts have changed.
 const Uncounted = -1
 
 // PoolState is a pool with what it serves and what of that is free.
@@ -24,30 +24,32 @@ type PoolState struct {
 	Given        ipam.Pool
 	UsableRanges []netipx.IPRange // of the plan
 	Segments     []segment
-	// Set and cooldowns are nil for a block: it has n numbers of those of its parent, one behind the other.
+	// Set and Cooldowns are nil for a block, which has the N numbers of its parent's that begin at From.
 	Set       *freeset.Set
 	Cooldowns *cooldowns
 	From, N   uint64
-	// Later is how many addresses the pool serves that are withheld from it: they are not in its free set.
+	// Later counts the addresses that the pool serves and that are withheld from it: they are not in its free set.
 	Later uint64
 	// listed: requests find the pool by its hosts, namespaces and network.
 	listed bool
-	// Proposed: nobody has made the block yet.
+	// Proposed: the block does not exist yet.
 	Proposed bool
-	// Whole and number are those of a block; split is what a pool that is cut into blocks knows of them.
+	// Whole is the parent of a block, and number the block's number in it. Whole is nil for any other pool.
 	Whole  *PoolState
 	number uint64
-	Split  *blockSplit
+	// Split has the blocks of a pool that is split; nil for any other pool.
+	Split *blockSplit
 	// OfBlocks counts the leases that name one of its blocks.
 	OfBlocks ledger.Tally
+	// Overlaps are by the name of the other pool.
 	Overlaps map[string]*overlap
-	// HostCount is how many hosts may draw, uncounted where that has to be found out.
+	// HostCount is how many hosts may draw; Uncounted if they have to be counted again.
 	HostCount int
 	// matched are the namespaces whose labels the pool's selector matches.
 	matched map[string]struct{}
-	// Revision is another number whenever what the pool serves was worked out anew.
+	// Revision changes whenever the addresses that the pool serves are computed.
 	Revision uint64
-	// Rebuilding says what the pool waits for before it hands out again; empty when it does not wait.
+	// Rebuilding says what the pool waits for before it hands out addresses again; empty if it does not wait.
 	Rebuilding string
 }
 
@@ -63,10 +65,10 @@ type Choice struct {
 	Slot int
 }
 
-// segment is a run of addresses that one pool serves; base is the number of its first address in the
-// pool's free set.
+// segment is a range of addresses that one pool serves.
 type segment struct {
 	netipx.IPRange
+	// Base is the number of the first address in the pool's free set.
 	Base uint64
 	Pool *PoolState
 }

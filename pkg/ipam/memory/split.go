@@ -11,11 +11,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// A block exists while a namespace owns it. It has no addresses of its own: they are a run of the numbers of its
-// parent's free set, so that a block comes and goes without a look at any other pool, and the counts of the parent are
-// those of all.
+// A block exists while a namespace owns it. Its addresses are consecutive numbers of its parent's free set. So a block
+// is created and deleted without a look at any other pool, and the counts of the parent include its blocks.
 
-// blockSplit is what a pool that is cut into blocks knows of them.
+// blockSplit has the blocks of a pool that is split.
 type blockSplit = block.Split[*PoolState]
 
 // Number returns the number of a block among those of its parent.
@@ -52,7 +51,7 @@ func (p *PoolState) inside(block netip.Prefix) (parts []segment) {
 	return parts
 }
 
-// EachRange yields what a pool serves, in address order but for what is withheld, which comes last.
+// EachRange yields the ranges that a pool serves in the order of their addresses, those that are withheld last.
 func (p *PoolState) EachRange() iter.Seq[netipx.IPRange] {
 	return func(yield func(netipx.IPRange) bool) {
 		for _, s := range p.Segments {

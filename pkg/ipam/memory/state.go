@@ -8,26 +8,39 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/nodes"
 )
 
-// State is what the index knows, without its lock. An address is free in the set of the pool that serves it exactly
-// when occupied says no and, once its cooldowns have expired, it does not cool. Each part keeps a rule
-// of its own, and knows no other part; what touches several of them is a method of state.
+// State is all that the index knows. Its callers hold the lock of the index, for writing if a method changes anything.
+//
+// Each field keeps an invariant of its own, and knows no other field. The methods of State keep the invariants between
+// fields. The most important one: an address is free in the set of the pool that serves it if and only if occupied
+// returns false and, after ExpireCooldowns, the address does not cool. Check verifies the invariants.
 type State struct {
-	Leases   ledger.Leases
-	Claims   ledger.Claims
-	Members  ledger.PoolMembers
-	Pools    Catalogue
-	Nodes    nodes.Table
-	Assumed  ledger.Assumptions
-	Missing  ledger.Missing
-	Hosts    ledger.HostUsage
-	Usage    ledger.NamespaceUsage
+	// Leases has at most one entry for each address, and finds it by each key that the entry has.
+	Leases ledger.Leases
+	// Claims has each held address of a claim in exactly one part of that claim.
+	Claims ledger.Claims
+	// Members has each entry once, under the pool that its object names.
+	Members ledger.PoolMembers
+	// Pools has each address in the segment of at most one pool.
+	Pools Catalogue
+	// Nodes has the names of the Nodes that claim an address, sorted.
+	Nodes nodes.Table
+	// Assumed has each assumed address for one attachment.
+	Assumed ledger.Assumptions
+	// Missing has each missing address in one of its two maps.
+	Missing ledger.Missing
+	// Hosts counts the addresses in use by host and pool. No count is 0.
+	Hosts ledger.HostUsage
+	// Usage counts addresses by pool and namespace. No count is 0.
+	Usage ledger.NamespaceUsage
+	// Progress never goes back within an epoch.
 	Progress ledger.Progress
 
-	// Now is the time of whoever looked last, in Unix nanoseconds.
+	// Now is the time of the last call that passed one, in Unix nanoseconds. Cooldowns up to then may have been ended.
 	Now int64
-	// Gone counts, per pool, the leases whose holders are gone as far as anybody has looked.
+	// Gone counts, per pool, the leases of holders that the last pass of the collector found gone.
 	Gone map[string]int
-	// staleOverlaps are those on whose shared addresses leases came or went since it was decided who serves them.
+	// staleOverlaps are the overlaps on whose shared addresses leases came or went since their winner was decided. It
+	// is empty whenever the lock is free.
 	staleOverlaps []*overlap
 }
 

@@ -9,11 +9,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
-// bounds knows how many addresses a host, a namespace or a claim may have: none of them gets one above its bound.
+// bounds keeps hosts, namespaces and claims from getting more addresses than they may have.
 type bounds struct{ state *memory.State }
 
-// barred reports whether a pool gives a request no address beside those chosen for it, because of what its host or a
-// namespace may have. a is the address where it is known already.
+// barred reports whether the request may get no further address of a pool, because its host or a namespace has as many
+// as it may have. a is the address, if it is known already.
 func (x *bounds) barred(p *memory.PoolState, w ipam.PickRequest, a netip.Addr, chosen []memory.Choice) bool {
 	return x.hostFull(p, w, chosen) || x.overQuota(p, w, a, chosen) != "" || x.overKept(p, w, a)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
-// overQuota returns a namespace that another address of a pool may not count for; empty where there is none. a is the
+// overQuota returns a namespace that another address of a pool may not count for; empty if there is none. a is the
 // address where it is known already: what counts for the namespace does so still. chosen are those that the request
 // gets beside it. An operator who names the pool is not bound by it.
 func (x *bounds) overQuota(
@@ -96,7 +96,7 @@ func (x *bounds) quotaShare(
 }
 
 // leftIn returns how many more addresses of a pool may count for the namespaces of a request, none if it asks for one
-// that is to be kept and its namespace keeps its share; ok is false where that is not bounded.
+// that is to be kept and its namespace keeps its share; ok is false if that is not bounded.
 func (x *bounds) leftIn(p *memory.PoolState, w ipam.PickRequest) (left int, ok bool) {
 	if x.overKept(p, w, netip.Addr{}) {
 		return 0, true

@@ -36,7 +36,7 @@ func (x *Picker) fromNewBlock(p *memory.PoolState, n ipam.Need, w ipam.PickReque
 	return memory.Choice{}, false
 }
 
-// proposeWith returns a block that could be made for the namespace of a request and has an address; nil where it could
+// proposeWith returns a block that could be made for the namespace of a request and has an address; nil if it could
 // not.
 func (x *Picker) proposeWith(p *memory.PoolState, a netip.Addr, w ipam.PickRequest) *memory.PoolState {
 	number, ok := p.Split.NumberOf(a)

@@ -143,7 +143,7 @@ func (x *Picker) firstComplete(w ipam.PickRequest) ([]memory.Choice, *ipam.Refus
 	return nil, x.nothingLeft(w, fit)
 }
 
-// pickFrom chooses from the pools of one network what the request lacks. ok is false where something is missing: then
+// pickFrom chooses from the pools of one network what the request lacks. ok is false if something is missing: then
 // refusal has the reason, or is nil if the caller is to find it (exhausted).
 func (x *Picker) pickFrom(pools []*memory.PoolState, w ipam.PickRequest, asked []memory.Choice) (
 	choices []memory.Choice, ok bool, refusal *ipam.Refusal,

@@ -70,7 +70,7 @@ func (x *Picker) retainedOwn(w ipam.PickRequest, n ipam.Need) (own memory.Choice
 	return own, nil
 }
 
-// retainingPool returns the pool by which an address of the request's claim may go to the request: nil where no pool
+// retainingPool returns the pool by which an address of the request's claim may go to the request: nil if no pool
 // has the address any more, and a refusal where its pool does not serve the request.
 func (x *Picker) retainingPool(w ipam.PickRequest, a netip.Addr) (*memory.PoolState, *ipam.Refusal) {
 	p, _, served := x.state.Pools.Serving(a)
@@ -152,7 +152,7 @@ func (x *Picker) retainedFor(p *memory.PoolState, w ipam.PickRequest, n ipam.Nee
 	return found
 }
 
-// mayServe returns false where a request gets none of the addresses of a part: their pool serves them all itself, and
+// mayServe returns false if a request gets none of the addresses of a part: their pool serves them all itself, and
 // not the request. For the namespaces that it counts for they are all like the first.
 func (x *Picker) mayServe(part *ledger.ClaimPart, w ipam.PickRequest, chosen []memory.Choice) bool {
 	p := x.state.Pools.ByName[part.Of.Pool]

@@ -6,7 +6,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
-// TakeOverPool returns the pool by which a request may take over an address; nil where it may not.
+// TakeOverPool returns the pool by which a request may take over an address; nil if it may not.
 func (x *Picker) TakeOverPool(w ipam.PickRequest, l lease.Lease) (*memory.PoolState, *ipam.Refusal) {
 	n := w.NeedFor(l)
 	if n.Among != nil && !n.Among.Contains(l.Addr) || !w.Families.Wants(n.Family) {
