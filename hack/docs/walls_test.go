@@ -1,7 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"go/types"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/tools/go/packages"
@@ -55,6 +59,30 @@ func TestWalls(t *testing.T) {
 				w.name, methods, depth, w.methods, w.depth)
 		}
 		t.Logf("%s.%s: %d methods, embedded %d deep", w.path, w.name, methods, depth)
+	}
+}
+
+// TestSizes keeps the packages below pkg/ipam small: each has at most 40 files and 3,000 lines, tests apart.
+func TestSizes(t *testing.T) {
+	const most, mostLines = 40, 3000
+	files, lines := map[string]int{}, map[string]int{}
+	root := filepath.Join("..", "..", "pkg", "ipam")
+	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		files[filepath.Dir(path)]++
+		lines[filepath.Dir(path)] += bytes.Count(text, []byte("\n"))
+		return err
+	})
+	if err != nil || files[root] == 0 {
+		t.Fatalf("%d files in %s: %v", files[root], root, err)
+	}
+	for dir, n := range files {
+		if n > most || lines[dir] > mostLines {
+			t.Errorf("%s has %d files and %d lines: at most %d and %d are allowed", dir, n, lines[dir], most, mostLines)
+		}
 	}
 }
 

@@ -513,7 +513,7 @@ func TestTermsFor(t *testing.T) {
 		"its own, and no longer": {Constraints{Retention: web, Pools: []string{"b"}, Sets: []*netipx.IPSet{nine}}, has("10.0.0.10", "a", "shop/web"), web},
 		"no claim":               {Constraints{Pools: []string{"b"}}, has("10.0.0.9", "a", "shop/web"), lease.Retention{}},
 	} {
-		if got := tc.terms.RetentionFor(x, tc.lease); got != tc.want {
+		if got := tc.terms.RetentionFor(x.Pools, tc.lease); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}
 	}

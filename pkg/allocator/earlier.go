@@ -27,7 +27,7 @@ func (s *succession) noMore(ctx context.Context, t *attempt, l lease.Lease) erro
 	case err != nil:
 		return readFailed(err)
 	}
-	switch check, _ := gone.Record(l, &pod, gone.Indexed(s.engine.index), now); check {
+	switch check, _ := gone.Record(l, &pod, gone.Indexed(s.engine.index.Leases), now); check {
 	case gone.PodEnded:
 		return nil
 	case gone.PodReplaced:

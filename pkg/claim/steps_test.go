@@ -325,7 +325,7 @@ func TestSteps(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			steps, next := Steps(tc.claim, split, tc.need, tc.leases, now)
+			steps, next := Steps(tc.claim, split.Pools, tc.need, tc.leases, now)
 			var got []string
 			for _, s := range steps {
 				switch {

@@ -67,8 +67,8 @@ func newCore(
 	c.feed = store.NewFeed(c.leases)
 	c.feed.OnRestore(func() { restores.Noticed(v1.IPResource) })
 	budget, recorder := conditions.NewBudget(time.Now), mgr.GetEventRecorder(leadership.LeaseName)
-	queue := pool.NewQueue(c.leads, c.index)
-	c.nodes = node.New(c.index, queue.NodeChanged, c.leases.Now)
+	queue := pool.NewQueue(c.leads, c.index.Pools)
+	c.nodes = node.New(c.index.Pools, queue.NodeChanged, c.leases.Now)
 	c.pods = &workload.Pods{
 		Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: c.nodes.Hosts,
 		Endings: workload.NewEndings(c.leases.Now),

@@ -22,7 +22,7 @@ func TestGatewayOfAHostThatTwoClaim(t *testing.T) {
 		"the second only":        {"", "10.1.0.2", "invalid IP"},
 		"none":                   {"", "", "invalid IP"},
 	} {
-		n := New(index.New(), func([]netip.Addr, []string) {}, time.Now)
+		n := New(index.New().Pools, func([]netip.Addr, []string) {}, time.Now)
 		claims := func(node, gateway string) *corev1.Node {
 			return &corev1.Node{
 				ObjectMeta: metav1.ObjectMeta{Name: node, Annotations: map[string]string{GatewayAnnotation: gateway}},

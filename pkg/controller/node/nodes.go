@@ -13,7 +13,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
@@ -25,7 +24,7 @@ const GatewayAnnotation = "netservicecontroller.bkbcs.tencent.com/gateway"
 // Nodes has the nodes of the cluster: the addresses that they claim, their gateways, and the times since which they are
 // away.
 type Nodes struct {
-	index *index.Index
+	pools Pools
 	// changed is called with the addresses that a node has gained or lost, and with the pools whose host selectors
 	// therefore select other hosts.
 	changed func(addrs []netip.Addr, pools []string)
@@ -40,11 +39,17 @@ type Nodes struct {
 	left map[netip.Addr]map[string]time.Time
 }
 
+// Pools takes the nodes of hosts: those of the index do.
+type Pools interface {
+	// SetNode records a node, and names the pools whose host selectors therefore select other hosts.
+	SetNode(name string, n ipam.Node) (reselected []string)
+}
+
 // New returns Nodes without nodes. changed is called with the addresses that a node has gained or lost, and with the
 // pools whose host selectors therefore select other hosts; now returns the API server's time.
-func New(index *index.Index, changed func(addrs []netip.Addr, pools []string), now func() time.Time) *Nodes {
+func New(pools Pools, changed func(addrs []netip.Addr, pools []string), now func() time.Time) *Nodes {
 	return &Nodes{
-		index: index, changed: changed, now: now,
+		pools: pools, changed: changed, now: now,
 		table: hosts.NewTable(), gateways: map[string]netip.Addr{}, away: map[string]time.Time{},
 		left: map[netip.Addr]map[string]time.Time{},
 	}
@@ -80,7 +85,7 @@ func (n *Nodes) Remove(o *corev1.Node) {
 
 // publish reports a node to the index and the pools.
 func (n *Nodes) publish(name string, before []netip.Addr, is hosts.Node) {
-	pools, after := n.index.Pools.SetNode(name, indexed(is)), is.Addrs
+	pools, after := n.pools.SetNode(name, indexed(is)), is.Addrs
 	if slices.Equal(before, after) {
 		before, after = nil, nil
 	}

@@ -35,7 +35,7 @@ func newOverlapping(t testing.TB, addresses int) *overlapping {
 	}
 	leads := leading(t)
 	o := &overlapping{Reconciler: &Reconciler{
-		index: index, leases: leases, leads: leads, queue: NewQueue(leads, index),
+		index: index, leases: leases, leads: leads, queue: NewQueue(leads, index.Pools),
 		budget:   conditions.NewBudget(time.Now),
 		compared: map[string]comparison{}, full: map[string]struct{}{},
 	}}

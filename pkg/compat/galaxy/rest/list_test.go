@@ -74,7 +74,7 @@ func goneFor(c cached, index *index.Index) func(context.Context, lease.Lease, bo
 	return func(ctx context.Context, l lease.Lease, _ bool) (gone.Decision, error) {
 		now := time.Now()
 		e := gone.Evidence{
-			Lease: l, Live: true, Others: gone.Indexed(index), Host: gone.Host{Ready: true, Renewal: gone.Since},
+			Lease: l, Live: true, Others: gone.Indexed(index.Leases), Host: gone.Host{Ready: true, Renewal: gone.Since},
 			Now: now, Since: now.Add(-time.Minute), For: time.Minute,
 		}
 		var o corev1.Pod
