@@ -58,7 +58,7 @@ clean: ## Stop what runs locally and remove what was built.
 
 ##@ Check
 
-# What to test and how, say: make test PKG=./pkg/ipam TESTFLAGS='-run Pick -count 10'
+# What to test and how, say: make test PKG=./pkg/ipam/index TESTFLAGS='-run Pick -count 10'
 # A program with the race detector lives on for GORACE's atexit_sleep_ms (a second, where nothing is said) after its end, so
 # that what runs beside it can still be found.
 PKG ?=
@@ -67,7 +67,7 @@ SHORT ?= -short
 TESTFORMAT ?= pkgname-and-test-fails
 
 .PHONY: test
-test: kube build node bin/tools/gotestsum bin/tools/promtool bin/tools/helm bin/tools/nfpm bin/tools/setup-envtest ## Run the tests in their short form, our code with the race detector (PKG=./pkg/ipam for some).
+test: kube build node bin/tools/gotestsum bin/tools/promtool bin/tools/helm bin/tools/nfpm bin/tools/setup-envtest ## Run the tests in their short form, our code with the race detector (PKG=./pkg/ipam/index for some).
 	@GORACE=atexit_sleep_ms=10 bin/tools/gotestsum --format $(TESTFORMAT) --format-hide-empty-pkg --raw-command -- \
 		hack/test.sh $(SHORT) $(TESTFLAGS) -- $(PKG)
 

@@ -9,7 +9,7 @@ set -euo pipefail
 plainly=(./pkg/cli ./test/pools ./test/collect ./test/sticky ./test/faults ./test/floatingip ./test/hostnic ./test/node/install
 	./test/node ./test/groups ./test/install ./test/ipamclaim ./test/upgrade ./test/rights ./test/history ./test/controlplane ./test/node/image
 	./test/cni ./hack/local ./hack/release ./test/attacks ./test/node/bed ./test/monitoring ./test/api ./test/sim/... ./hack/... ./cmd/... ./plugins/...)
-rest=(./pkg/allocator ./test/http ./pkg/store ./pkg/ipam ./pkg/httpapi ./pkg/workload ./pkg/... ./...)
+rest=(./pkg/allocator ./test/http ./pkg/store ./pkg/ipam/index ./pkg/httpapi ./pkg/workload ./pkg/... ./...)
 
 # Symbols are for debuggers: stacks and the race detector do without.
 flags=(-json -vet=off -ldflags="-s -w" -timeout 45m)

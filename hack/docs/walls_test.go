@@ -1,7 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"go/types"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/tools/go/packages"
@@ -26,11 +30,14 @@ var walls = []wall{
 	{"github.com/bcsnet/bcsnet/pkg/allocator", "Stocker", 14, 0},
 	{"github.com/bcsnet/bcsnet/pkg/allocator", "Reporter", 6, 0},
 	{"github.com/bcsnet/bcsnet/pkg/httpapi", "Service", 52, 0},
-	{"github.com/bcsnet/bcsnet/pkg/ipam", "Index", 16, 0},
-	{"github.com/bcsnet/bcsnet/pkg/ipam", "Leases", 27, 0},
-	{"github.com/bcsnet/bcsnet/pkg/ipam", "Feed", 19, 0},
-	{"github.com/bcsnet/bcsnet/pkg/ipam", "Pools", 64, 0},
-	{"github.com/bcsnet/bcsnet/pkg/ipam", "state", 68, 0},
+	{"github.com/bcsnet/bcsnet/pkg/ipam/index", "Index", 15, 0},
+	{"github.com/bcsnet/bcsnet/pkg/ipam/index", "Leases", 27, 0},
+	{"github.com/bcsnet/bcsnet/pkg/ipam/index", "Feed", 19, 0},
+	{"github.com/bcsnet/bcsnet/pkg/ipam/index", "Pools", 64, 0},
+	{"github.com/bcsnet/bcsnet/pkg/ipam/memory", "State", 59, 0},
+	{"github.com/bcsnet/bcsnet/pkg/ipam/memory", "Catalogue", 44, 0},
+	{"github.com/bcsnet/bcsnet/pkg/ipam/pick", "Picker", 49, 0},
+	{"github.com/bcsnet/bcsnet/pkg/ipam/ledger", "Leases", 8, 0},
 }
 
 // TestWalls keeps the types that are in the middle of everything from growing back.
@@ -52,6 +59,30 @@ func TestWalls(t *testing.T) {
 				w.name, methods, depth, w.methods, w.depth)
 		}
 		t.Logf("%s.%s: %d methods, embedded %d deep", w.path, w.name, methods, depth)
+	}
+}
+
+// TestSizes keeps the packages below pkg/ipam small: each has at most 40 files and 3,000 lines, tests apart.
+func TestSizes(t *testing.T) {
+	const most, mostLines = 40, 3000
+	files, lines := map[string]int{}, map[string]int{}
+	root := filepath.Join("..", "..", "pkg", "ipam")
+	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		files[filepath.Dir(path)]++
+		lines[filepath.Dir(path)] += bytes.Count(text, []byte("\n"))
+		return err
+	})
+	if err != nil || files[root] == 0 {
+		t.Fatalf("%d files in %s: %v", files[root], root, err)
+	}
+	for dir, n := range files {
+		if n > most || lines[dir] > mostLines {
+			t.Errorf("%s has %d files and %d lines: at most %d and %d are allowed", dir, n, lines[dir], most, mostLines)
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ func newAdder(
 		engine: e, writer: w, blocks: blocks, holdings: held, answers: given, constraints: constraints,
 		succession: &succession{engine: e, answers: given, rule: rule, vanished: newVanished()},
 		departures: &departures{engine: e, waits: newWaitQueue()},
-		catchUps:   &catchUps{index: e.index, leases: e.leases, turn: make(chan struct{}, 1)},
+		catchUps:   &catchUps{feed: e.index.Feed, leases: e.leases, turn: make(chan struct{}, 1)},
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/bcsnet/bcsnet/pkg/gone"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -43,7 +43,8 @@ type Allocator struct {
 // that serves only owners needs neither pods nor constraints; without constraints no pod has any. rule bounds how long
 // containers may run whose pod is gone.
 func New(
-	index *ipam.Index, leases *store.Client, pods Pods, constraints ConstraintsFinder, rule gone.Rule, log *slog.Logger,
+	index *index.Index, leases *store.Client, pods Pods, constraints ConstraintsFinder, rule gone.Rule,
+	log *slog.Logger,
 ) *Allocator {
 	e := &engine{
 		index: index, leases: leases, pods: pods, locks: newLocks(), tombstones: newTombstones(leases.Now), log: log,

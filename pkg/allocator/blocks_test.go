@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 )
 
 // TestGiveBlock: of two replicas that do not hear of each other's blocks, each gives other ones; a block that was named
@@ -60,7 +61,7 @@ func TestGiveBlock(t *testing.T) {
 	refused(t, err, ipam.ReasonNoFreeBlock, "of its 8 blocks (/30), 8 are owned by namespaces")
 
 	var o v1.BCSNetPool
-	name := ipam.BlockName(s.pool.Name, netip.PrefixFrom(s.addr(8), 30))
+	name := block.Name(s.pool.Name, netip.PrefixFrom(s.addr(8), 30))
 	if err := admin.Get(t.Context(), client.ObjectKey{Name: name}, &o); err != nil {
 		t.Fatal(err)
 	}

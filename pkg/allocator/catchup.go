@@ -22,11 +22,17 @@ const (
 // it begins, and there is one at a time: however many requests are refused, they cost some lists of one object a
 // second.
 type catchUps struct {
-	index  *ipam.Index
+	feed   watched
 	leases *store.Client
 	turn   chan struct{} // holds one value during a wait
 	mu     sync.Mutex
 	next   *catchUp
+}
+
+// watched tells how far the watch has come: the feed of the index does.
+type watched interface {
+	Seen() uint64
+	WaitSeen(ctx context.Context, version uint64) error
 }
 
 type catchUp struct {
@@ -71,11 +77,11 @@ func (c *catchUps) catchUp() error {
 		return err
 	}
 	for ctx.Err() == nil {
-		seen := c.index.Feed.Seen()
+		seen := c.feed.Seen()
 		quiet, end := context.WithTimeout(ctx, catchUpQuiet)
-		err := c.index.Feed.WaitSeen(quiet, newest)
+		err := c.feed.WaitSeen(quiet, newest)
 		end()
-		if err == nil || c.index.Feed.Seen() == seen {
+		if err == nil || c.feed.Seen() == seen {
 			break
 		}
 	}

@@ -8,8 +8,8 @@ import (
 
 	"go4.org/netipx"
 
+	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -35,10 +35,16 @@ type Constraints struct {
 	Families ipam.Families
 }
 
+// Pools tells the pools of addresses: those of the index do.
+type Pools interface {
+	// OfPools reports whether a lease is of one of some pools, or of a block of one.
+	OfPools(l lease.Lease, pools []string) bool
+}
+
 // RetentionFor returns the retention to store on a lease already held; none if the claim may not have that address,
 // which would count as one of those that it may have.
-func (t Constraints) RetentionFor(x *ipam.Index, l lease.Lease) lease.Retention {
-	if t.Claim != l.Claim && (len(t.Pools) > 0 && !x.Pools.OfPools(l, t.Pools) || len(t.Sets) > 0 &&
+func (t Constraints) RetentionFor(x Pools, l lease.Lease) lease.Retention {
+	if t.Claim != l.Claim && (len(t.Pools) > 0 && !x.OfPools(l, t.Pools) || len(t.Sets) > 0 &&
 		!slices.ContainsFunc(t.Sets, func(s *netipx.IPSet) bool { return s.Contains(l.Addr) })) {
 		return lease.Retention{}
 	}

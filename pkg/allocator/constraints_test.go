@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
@@ -481,7 +482,7 @@ func TestTermsFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := ipam.NewIndex()
+	x := index.New()
 	for available, p := range map[string]ipam.Pool{
 		"10.0.0.0-10.0.0.23": {Name: "net", BlockSize: 29},
 		"10.0.0.8/29":        {Name: "net-10-0-0-8-29", Parent: "net", Namespaces: map[string]struct{}{"shop": {}}},
@@ -512,7 +513,7 @@ func TestTermsFor(t *testing.T) {
 		"its own, and no longer": {Constraints{Retention: web, Pools: []string{"b"}, Sets: []*netipx.IPSet{nine}}, has("10.0.0.10", "a", "shop/web"), web},
 		"no claim":               {Constraints{Pools: []string{"b"}}, has("10.0.0.9", "a", "shop/web"), lease.Retention{}},
 	} {
-		if got := tc.terms.RetentionFor(x, tc.lease); got != tc.want {
+		if got := tc.terms.RetentionFor(x.Pools, tc.lease); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}
 	}

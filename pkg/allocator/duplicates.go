@@ -129,7 +129,7 @@ func (m *Repairer) reportsOthers(
 	if err != nil {
 		return false, errors.Is(err, workload.ErrNotFound)
 	}
-	check, _ := gone.Record(l, &pod, gone.Indexed(m.engine.index), m.engine.leases.Now())
+	check, _ := gone.Record(l, &pod, gone.Indexed(m.engine.index.Leases), m.engine.leases.Now())
 	instead = check == gone.PodOtherAddress &&
 		!slices.ContainsFunc(others, func(o lease.Lease) bool { return !slices.Contains(pod.Addrs, o.Addr) })
 	return instead, check != "" && check != gone.PodOtherAddress

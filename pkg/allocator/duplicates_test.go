@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
@@ -79,7 +79,7 @@ func TestOwnerWithAndWithoutAContainer(t *testing.T) {
 
 // What one owner holds on two interfaces, and what two owners hold, is nobody's second lease.
 func TestNoSecondAddressOfAnOwner(t *testing.T) {
-	x := ipam.NewIndex()
+	x := index.New()
 	leased := func(n byte, owner, ifName string) lease.Lease {
 		l := lease.Lease{
 			Addr: netip.AddrFrom4([4]byte{10, 9, 0, n}), Version: uint64(n), State: lease.Active,

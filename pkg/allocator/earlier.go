@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -27,7 +27,7 @@ func (s *succession) noMore(ctx context.Context, t *attempt, l lease.Lease) erro
 	case err != nil:
 		return readFailed(err)
 	}
-	switch check, _ := gone.Record(l, &pod, gone.Indexed(s.engine.index), now); check {
+	switch check, _ := gone.Record(l, &pod, gone.Indexed(s.engine.index.Leases), now); check {
 	case gone.PodEnded:
 		return nil
 	case gone.PodReplaced:

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -41,7 +41,7 @@ const maxAttempts = 64
 // Each guards one operation in memory: its owner reads no object, writes none, waits for nobody and takes no other
 // lock, except that of the clock. The index calls its subscribers outside its own.
 type engine struct {
-	index      *ipam.Index
+	index      *index.Index
 	leases     *store.Client
 	pods       Pods
 	locks      *locks

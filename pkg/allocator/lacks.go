@@ -7,6 +7,7 @@ import (
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -18,7 +19,7 @@ type lack struct {
 }
 
 // lacks returns what a claim lacks beside what it has.
-func (s *Stocker) lacks(r Preallocation, held ipam.ClaimUsage) (all []lack) {
+func (s *Stocker) lacks(r Preallocation, held index.ClaimUsage) (all []lack) {
 	want := ipam.PickRequest{
 		Ahead: true, Pools: r.Pools, Key: r.key(), Who: "claim " + r.Claim, Holder: "claim " + r.Claim,
 		Claim: r.Claim}
@@ -39,14 +40,14 @@ func (s *Stocker) lacks(r Preallocation, held ipam.ClaimUsage) (all []lack) {
 			less = ipaddr.IPv4
 		}
 		beside.Have = []lease.Lease{of[slices.IndexFunc(of,
-			func(p ipam.ClaimPart) bool { return p.Family != less })].One}
+			func(p index.ClaimPart) bool { return p.Family != less })].One}
 		all = append(all, lack{min(max(n4, n6)-min(n4, n6), r.until()-held.Of(less)), beside})
 	}
 	return append(all, lack{r.until() - held.Most(), want})
 }
 
 // byNetwork groups addresses by network, of those networks that have several pools, perhaps of two families.
-func (s *Stocker) byNetwork(held ipam.ClaimUsage) (groups []ipam.ClaimUsage) {
+func (s *Stocker) byNetwork(held index.ClaimUsage) (groups []index.ClaimUsage) {
 	at := map[string]int{}
 	for _, part := range held {
 		p, _ := s.engine.index.Pools.Get(part.Pool)

@@ -4,8 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -33,7 +34,7 @@ func (a *Adder) lookup(ctx context.Context, t *attempt) error {
 }
 
 // holdsOther refuses a request for something else than what is held.
-func holdsOther(r Request, held []lease.Lease, x *ipam.Index) *ipam.Refusal {
+func holdsOther(r Request, held []lease.Lease, x *index.Index) *ipam.Refusal {
 	if lacks, ok := lackingFamily(r.Families, held); ok {
 		return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s alone, the request is for %s (%s)",
 			r.who(), held[0].Addr, lacks, r.Families).

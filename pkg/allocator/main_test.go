@@ -24,6 +24,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/kubevirt"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -82,7 +83,7 @@ func newReplicaBy(t testing.TB, clock func() time.Time, pools ...*v1.BCSNetPool)
 	if err != nil {
 		t.Fatal(err)
 	}
-	index := ipam.NewIndex()
+	index := index.New()
 	leases, err := store.New(cfg, index, store.NewClock(clock))
 	if err != nil {
 		t.Fatal(err)

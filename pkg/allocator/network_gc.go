@@ -144,7 +144,7 @@ func (m *Repairer) judgeUnlisted(ctx context.Context, l lease.Lease) (d gone.Dec
 		return d, nil
 	}
 	e := gone.Evidence{
-		Lease: l, Live: true, Others: gone.Indexed(m.engine.index), Now: m.engine.leases.Now(),
+		Lease: l, Live: true, Others: gone.Indexed(m.engine.index.Leases), Now: m.engine.leases.Now(),
 		Host: gone.Host{Ready: true, Renewal: gone.Since},
 	}
 	e.Lease.Termination = 0

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -31,7 +32,7 @@ func BenchmarkAhead(b *testing.B) {
 // preallocated takes so many addresses for a claim of an index of its own, by writes that all succeed at once.
 func preallocated(t testing.TB, size int) {
 	t.Helper()
-	index := ipam.NewIndex()
+	index := index.New()
 	leases, err := store.New(&rest.Config{Host: "127.0.0.1:1"}, index, store.NewClock(nil)) // nothing is sent
 	if err != nil {
 		t.Fatal(err)

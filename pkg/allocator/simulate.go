@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -15,7 +16,7 @@ import (
 // Simulation decides for a pod that asks for no address yet what Allocate would decide, host by host, without a read or
 // a write. It is Propose for those who compare many hosts.
 type Simulation struct {
-	index *ipam.Index
+	index *index.Index
 	pod   attempt
 }
 
@@ -29,7 +30,7 @@ type Feasibility struct {
 
 // NewSimulation makes a simulation of a pod with its constraints, for its first interface: that of the constraints,
 // else eth0, unless all addresses of its claim are of others. A pod without a UID holds nothing.
-func NewSimulation(index *ipam.Index, pod workload.Pod, c Constraints) *Simulation {
+func NewSimulation(index *index.Index, pod workload.Pod, c Constraints) *Simulation {
 	ifName := cmp.Or(c.IfName, interfaceOf(index.Leases.ClaimUsage(c.Claim)))
 	return &Simulation{
 		index: index,
@@ -42,7 +43,7 @@ func NewSimulation(index *ipam.Index, pod workload.Pod, c Constraints) *Simulati
 }
 
 // interfaceOf returns the interface that the pods of a claim ask for first, as far as its addresses show.
-func interfaceOf(parts ipam.ClaimUsage) string {
+func interfaceOf(parts index.ClaimUsage) string {
 	name := lease.DefaultIfName
 	for _, p := range parts {
 		switch {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -72,7 +73,7 @@ func (t *attempt) setSize(l lease.Lease) int {
 // inherits returns on which values of its pool an address of the earlier pod of the request's place goes to the
 // request, if that pod is gone; ok is false where it does not.
 func inherits(
-	x *ipam.Index, w ipam.PickRequest, h lease.Holder, l lease.Lease,
+	x *index.Index, w ipam.PickRequest, h lease.Holder, l lease.Lease,
 ) (p lease.Params, ok bool, refusal *ipam.Refusal) {
 	if !ofAnotherPod(h, l) {
 		return p, false, nil

@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
@@ -76,7 +77,7 @@ func addressesOf(held ...map[netip.Addr]string) (out []netip.Addr) {
 // An address that was made again from what a pod reports may be of another interface than those that are known: it is
 // no second one of any of them, nor are they of it.
 func TestUnknownInterfaceIsNoDuplicate(t *testing.T) {
-	x := ipam.NewIndex()
+	x := index.New()
 	known := lease.Lease{
 		Addr: netip.MustParseAddr("10.9.0.1"), Version: 1, State: lease.Active, Params: lease.Params{Pool: "p"},
 		Holder: lease.Holder{Namespace: "default", PodName: "web", PodUID: "u1", IfName: "eth0", ContainerID: "c1"},

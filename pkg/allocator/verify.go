@@ -80,7 +80,7 @@ func (a *Adder) rebind(ctx context.Context, t *attempt, l lease.Lease, together 
 	if bound.SetSize, bound.Slot = l.SetSize, l.Slot; together > 1 {
 		bound.SetSize = max(l.SetSize, together)
 	}
-	kept := t.constraints.RetentionFor(a.engine.index, l)
+	kept := t.constraints.RetentionFor(a.engine.index.Pools, l)
 	if t.refused != nil {
 		kept = l.Retention
 	}

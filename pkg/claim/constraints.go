@@ -13,8 +13,9 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -29,7 +30,7 @@ type ConstraintsFinder struct {
 	Policies Policies
 	// Claims reads claims, usually from a cache.
 	Claims client.Reader
-	Index  *ipam.Index
+	Index  *index.Index
 	// Asked is called with the policy of every pod. Missing is called with the policies whose claim does not exist and
 	// must be created. Both may be nil.
 	Asked, Missing func(workload.Policy)

@@ -16,6 +16,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -226,7 +227,7 @@ func TestTerms(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := ipam.NewIndex()
+			x := index.New()
 			plan, err := ipam.NewPlan(ipam.PlanSpec{
 				Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Available: []string{"10.0.0.9-10.0.0.20"},
 			})

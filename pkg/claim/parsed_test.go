@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -43,7 +43,7 @@ func ofAddresses(addresses int) (*ConstraintsFinder, *cached) {
 	}
 	c := &cached{o: o}
 	return &ConstraintsFinder{
-		Policies: said{Claim: "shop/held", Named: true, Release: workload.ReleaseNever}, Claims: c, Index: ipam.NewIndex(),
+		Policies: said{Claim: "shop/held", Named: true, Release: workload.ReleaseNever}, Claims: c, Index: index.New(),
 	}, c
 }
 

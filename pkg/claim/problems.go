@@ -11,6 +11,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -42,7 +43,7 @@ type Others struct {
 
 // Problems returns the reasons why a claim cannot fulfil its spec, the most severe first: its addresses are in no pool,
 // another claim names them, other holders have them, its pools are too small, or no pod finds it or may use it.
-func Problems(c Claim, x *ipam.Index, o Others) []Problem {
+func Problems(c Claim, x *index.Index, o Others) []Problem {
 	if c.Deleting {
 		return nil
 	}
@@ -72,7 +73,7 @@ func Problems(c Claim, x *ipam.Index, o Others) []Problem {
 }
 
 // unsupplied returns the problems with the addresses that the claim may have.
-func (c Claim) unsupplied(x *ipam.Index, o Others) (all []Problem) {
+func (c Claim) unsupplied(x *index.Index, o Others) (all []Problem) {
 	add := func(reason, format string, args ...any) {
 		all = append(all, Problem{reason, fmt.Sprintf(format, args...)})
 	}
@@ -108,7 +109,7 @@ func (c Claim) unsupplied(x *ipam.Index, o Others) (all []Problem) {
 
 // tooFew returns the problems with the addresses of a family that the claim names: they are fewer than the claim may
 // have of each family, or others hold too many of them.
-func (c Claim) tooFew(x *ipam.Index, f ipaddr.Family) (all []Problem) {
+func (c Claim) tooFew(x *index.Index, f ipaddr.Family) (all []Problem) {
 	named := ipaddr.OfFamily(c.Addresses, f)
 	have, family := ipaddr.SizeOfSet(named), ""
 	if have == 0 {
@@ -130,7 +131,7 @@ func (c Claim) tooFew(x *ipam.Index, f ipaddr.Family) (all []Problem) {
 }
 
 // takenByOthers returns the number of the claim's addresses that other holders have, and describes the first of them.
-func (c Claim) takenByOthers(x *ipam.Index, mine *netipx.IPSet) (n uint64, by string) {
+func (c Claim) takenByOthers(x *index.Index, mine *netipx.IPSet) (n uint64, by string) {
 	if ipaddr.SizeOfSet(mine) > maxLooked {
 		return 0, ""
 	}

@@ -9,13 +9,14 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // TestProblems: what is in the way of a claim, and who.
 func TestProblems(t *testing.T) {
-	x := ipam.NewIndex()
+	x := index.New()
 	for name, spec := range map[string]ipam.PlanSpec{
 		"a":   {Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Available: []string{"10.0.0.9-10.0.0.12"}},
 		"b":   {Net: "10.0.1.0", Mask: 24, Gateway: "10.0.1.1", Available: []string{"10.0.1.9-10.0.1.12"}},

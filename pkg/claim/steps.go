@@ -9,8 +9,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -56,9 +55,12 @@ type Step struct {
 
 // Steps decides what happens to the addresses that a claim keeps, at a given time. Addresses in use are never touched.
 // If the claim has no workload, or its needs are unknown, need is nil, and no address is freed because of them. The
-// index has the blocks of pools. next is the time of the next decision; zero if nothing becomes due by itself.
-func Steps(c Claim, x *ipam.Index, need *Need, leases []lease.Lease, now time.Time) (steps []Step, next time.Time) {
-	s := stepper{claim: c, index: x, need: need, now: now}
+// pools tell whether an address is still of a pool of the claim. next is the time of the next decision; zero if nothing
+// becomes due by itself.
+func Steps(
+	c Claim, pools allocator.Pools, need *Need, leases []lease.Lease, now time.Time,
+) (steps []Step, next time.Time) {
+	s := stepper{claim: c, pools: pools, need: need, now: now}
 	byKey := map[string][]lease.Lease{}
 	for _, l := range leases {
 		if l.PodPrimaryKey != "" {
@@ -107,7 +109,7 @@ func groupOf(l lease.Lease) group {
 
 type stepper struct {
 	claim Claim
-	index *ipam.Index
+	pools allocator.Pools
 	need  *Need
 	now   time.Time
 	// stay has the ordinals that a workload needs, if they had to be guessed.
@@ -158,7 +160,7 @@ func (s *stepper) decideAlone(l lease.Lease, sameKey []lease.Lease) bool {
 		s.free(l, "its claim is being deleted")
 	case c.Addresses != nil && !c.Addresses.Contains(l.Addr):
 		s.free(l, "it is no longer one of the addresses of its claim")
-	case len(c.Pools) > 0 && !s.index.Pools.OfPools(l, c.Pools):
+	case len(c.Pools) > 0 && !s.pools.OfPools(l, c.Pools):
 		s.free(l, "its claim is for pool "+strings.Join(c.Pools, ","))
 	case c.Release == v1.ReleaseWithPod:
 		s.free(l, "its claim keeps no addresses")

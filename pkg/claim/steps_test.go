@@ -12,6 +12,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -38,9 +39,9 @@ func kept(last byte, key string, ago int, change ...func(*lease.Lease)) lease.Le
 func used(last byte, key string) lease.Lease { return address(last, lease.Active, key, 99) }
 
 // splitPool returns an index with a pool that is split into blocks, of which one exists.
-func splitPool(t *testing.T) *ipam.Index {
+func splitPool(t *testing.T) *index.Index {
 	t.Helper()
-	x := ipam.NewIndex()
+	x := index.New()
 	for _, p := range []ipam.Pool{
 		{Name: "net", BlockSize: 29},
 		{Name: "net-10-0-0-8-29", Parent: "net", Namespaces: map[string]struct{}{"shop": {}}},
@@ -324,7 +325,7 @@ func TestSteps(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			steps, next := Steps(tc.claim, split, tc.need, tc.leases, now)
+			steps, next := Steps(tc.claim, split.Pools, tc.need, tc.leases, now)
 			var got []string
 			for _, s := range steps {
 				switch {

@@ -73,12 +73,12 @@ func assemble(
 		return nil, nil, err
 	}
 	reclaimer := pool.NewReclaimer(pool.ReclaimerConfig{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Index: c.index, Leases: c.leases, After: o.AbandonedFor,
-		Mapping: o.HostnicIPAMConfig, Ready: c.ready, Log: log,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Blocks: c.index.Pools, Leases: c.leases,
+		After: o.AbandonedFor, Mapping: o.HostnicIPAMConfig, Ready: c.ready, Log: log,
 	})
 	c.leads.OnTerm(reclaimer.Start)
 	quarantines := &pool.Quarantines{
-		Index: c.index, Leases: c.leases, Event: c.pools.EventOfAddress, Ready: c.ready, Log: log,
+		Reports: c.index.Leases, Leases: c.leases, Event: c.pools.EventOfAddress, Ready: c.ready, Log: log,
 	}
 	c.leads.OnTerm(quarantines.Start)
 	if err := addHostnicConfig(ctx, mgr, c, o, reclaimer, log); err != nil {

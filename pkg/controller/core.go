@@ -23,7 +23,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/node"
 	"github.com/bcsnet/bcsnet/pkg/controller/pool"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/recovery"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -33,7 +33,7 @@ import (
 // that decide requests, and the reconcilers, which are idle while the replica does not lead. Each component is
 // constructed after its dependencies.
 type core struct {
-	index    *ipam.Index
+	index    *index.Index
 	leases   *store.Client
 	feed     *store.Feed
 	nodes    *node.Nodes
@@ -59,7 +59,7 @@ type core struct {
 func newCore(
 	ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, restores *store.Restores, o Options, log *slog.Logger,
 ) (*core, error) {
-	c := &core{index: ipam.NewIndex(), leads: leadership.NewTerms(log), registry: prometheus.NewRegistry()}
+	c := &core{index: index.New(), leads: leadership.NewTerms(log), registry: prometheus.NewRegistry()}
 	var err error
 	if c.leases, err = store.New(cfg, c.index, store.NewClock(o.Now)); err != nil {
 		return nil, err
@@ -67,8 +67,8 @@ func newCore(
 	c.feed = store.NewFeed(c.leases)
 	c.feed.OnRestore(func() { restores.Noticed(v1.IPResource) })
 	budget, recorder := conditions.NewBudget(time.Now), mgr.GetEventRecorder(leadership.LeaseName)
-	queue := pool.NewQueue(c.leads, c.index)
-	c.nodes = node.New(c.index, queue.NodeChanged, c.leases.Now)
+	queue := pool.NewQueue(c.leads, c.index.Pools)
+	c.nodes = node.New(c.index.Pools, queue.NodeChanged, c.leases.Now)
 	c.pods = &workload.Pods{
 		Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: c.nodes.Hosts,
 		Endings: workload.NewEndings(c.leases.Now),

@@ -14,7 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/hosts"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -27,7 +27,7 @@ const examineEvery = 3 * time.Minute
 // caches and the index, never the API server.
 type doctorRunner struct {
 	cache    client.Reader
-	index    *ipam.Index
+	index    *index.Index
 	leases   *store.Client
 	ready    func() error
 	checks   []doctor.Check

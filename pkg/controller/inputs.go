@@ -16,7 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/informers"
 	"github.com/bcsnet/bcsnet/pkg/controller/node"
 	"github.com/bcsnet/bcsnet/pkg/controller/pool"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -41,7 +41,7 @@ func (in inputs) missing() error {
 
 // watch feeds pools, namespaces, nodes and pods to the index and related components, on every replica.
 func (in inputs) watch(
-	ctx context.Context, c cache.Cache, index *ipam.Index, nodes *node.Nodes, endings *workload.Endings,
+	ctx context.Context, c cache.Cache, index *index.Index, nodes *node.Nodes, endings *workload.Endings,
 	pools *pool.Reconciler,
 ) error {
 	watch := func(what string, o client.Object, h toolscache.ResourceEventHandler) (err error) {

@@ -11,13 +11,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/serving/port"
 )
 
 // poolMetrics reads the counts of the pools at each scrape, so that series end with their pool.
 type poolMetrics struct {
-	index     *ipam.Index
+	index     *index.Index
 	now       func() time.Time
 	addresses *prometheus.Desc
 	objects   *prometheus.Desc
@@ -27,7 +27,7 @@ type poolMetrics struct {
 	quarantined *prometheus.Desc
 }
 
-func newPoolMetrics(index *ipam.Index, now func() time.Time) *poolMetrics {
+func newPoolMetrics(index *index.Index, now func() time.Time) *poolMetrics {
 	return &poolMetrics{
 		index: index, now: now,
 		addresses: prometheus.NewDesc("bcsnet_pool_addresses",

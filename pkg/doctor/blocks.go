@@ -3,7 +3,7 @@ package doctor
 import (
 	"slices"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -19,7 +19,7 @@ func (s *Snapshot) wholePools() (whole *Snapshot, blocks map[string][]string) {
 	blocks = map[string][]string{}
 	for i := range s.Pools {
 		p := s.Pools[i].Pool
-		if split[p.Parent] && ipam.IsBlockName(p.Name, p.Parent, p.Plan.CIDR) && len(p.Namespaces) == 1 {
+		if split[p.Parent] && block.IsName(p.Name, p.Parent, p.Plan.CIDR) && len(p.Namespaces) == 1 {
 			parents[p.Name] = p.Parent
 			blocks[p.Parent] = append(blocks[p.Parent], p.Name)
 		}

@@ -8,16 +8,17 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // index returns an index of the pools, including blocks, for the rules of requests; nil if all pools serve every
 // namespace, because then there is nothing to find.
-func (f *facts) index() *ipam.Index {
+func (f *facts) index() *index.Index {
 	if !slices.ContainsFunc(f.Pools, func(p Pool) bool { return p.Bound() || p.BlockSize > 0 }) {
 		return nil
 	}
-	x := ipam.NewIndex()
+	x := index.New()
 	for _, p := range f.given {
 		x.Pools.SetPool(p.Pool)
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -35,10 +34,16 @@ const Skew = 10 * time.Second
 // Others finds the leases of a pod by its UID, and at least those leases on a lease's host that name the same pod.
 type Others func(l lease.Lease, uid string) []lease.Lease
 
+// Leases finds leases by their holders: those of the index do.
+type Leases interface {
+	ByAttachment(h lease.Holder) []lease.Lease
+	ByHost(host netip.Addr) []lease.Lease
+}
+
 // Indexed returns an Others that uses an index.
-func Indexed(x *ipam.Index) Others {
+func Indexed(x Leases) Others {
 	return func(l lease.Lease, uid string) []lease.Lease {
-		return append(x.Leases.ByAttachment(lease.Holder{PodUID: uid, IfName: l.IfName}), x.Leases.ByHost(l.Host)...)
+		return append(x.ByAttachment(lease.Holder{PodUID: uid, IfName: l.IfName}), x.ByHost(l.Host)...)
 	}
 }
 

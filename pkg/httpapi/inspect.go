@@ -6,9 +6,10 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -40,7 +41,7 @@ func (s *Service) list(r *http.Request, _ []byte) (any, string, error) {
 		return nil, "", ipam.Refuse(ipam.ReasonBadRequest, "status %q is not Available, Active or Reserved",
 			clip(status))
 	}
-	out, err := s.page(r, ipam.Filter{
+	out, err := s.page(r, index.Filter{
 		ContainerID: q.Get("containerID"), Namespace: q.Get("podNamespace"), PodName: q.Get("podName"),
 		Owner: q.Get("owner"),
 		Pool:  q.Get("pool"), Status: status, Host: host,
@@ -69,7 +70,7 @@ func pageRows(query string) int {
 }
 
 // page returns a part of a list, by the query parameters limit and continue.
-func (s *Service) page(r *http.Request, f ipam.Filter) (out wire.LeaseList, err error) {
+func (s *Service) page(r *http.Request, f index.Filter) (out wire.LeaseList, err error) {
 	q := r.URL.Query()
 	limit, err := readLimit(q)
 	if err != nil {
@@ -94,12 +95,12 @@ func (s *Service) page(r *http.Request, f ipam.Filter) (out wire.LeaseList, err 
 }
 
 func (s *Service) inspectContainer(r *http.Request, _ []byte) (any, string, error) {
-	out, err := s.page(r, ipam.Filter{ContainerID: r.PathValue("container"), IfName: r.URL.Query().Get("ifName")})
+	out, err := s.page(r, index.Filter{ContainerID: r.PathValue("container"), IfName: r.URL.Query().Get("ifName")})
 	return out, "", err
 }
 
 func (s *Service) inspectPod(r *http.Request, _ []byte) (any, string, error) {
-	out, err := s.page(r, ipam.Filter{Namespace: r.PathValue("namespace"), PodName: r.PathValue("pod")})
+	out, err := s.page(r, index.Filter{Namespace: r.PathValue("namespace"), PodName: r.PathValue("pod")})
 	return out, "", err
 }
 
@@ -108,13 +109,13 @@ func (s *Service) inspectHost(r *http.Request, _ []byte) (any, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	out, err := s.page(r, ipam.Filter{Host: host})
+	out, err := s.page(r, index.Filter{Host: host})
 	return out, "", err
 }
 
 func (s *Service) inspectPool(r *http.Request, _ []byte) (any, string, error) {
 	name := r.PathValue("pool")
-	out, err := s.page(r, ipam.Filter{Pool: name})
+	out, err := s.page(r, index.Filter{Pool: name})
 	if _, ok := s.options.Index.Pools.Get(name); err == nil && !ok && out.Total == 0 {
 		err = ipam.RefuseFacts(ipam.ReasonNotFound, explain.Facts{Kind: explain.NoSuchPool, Pool: clip(name)})
 	}

@@ -19,6 +19,7 @@ import (
 	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -80,7 +81,7 @@ func (l *lists) idle(t *testing.T) {
 func TestListsToSlowReaders(t *testing.T) {
 	takesLong(t)
 	f, addr := listed(t, 65536)
-	page, _, _ := f.Index.Leases.Page(ipam.Filter{}, netip.Addr{}, maxPage)
+	page, _, _ := f.Index.Leases.Page(index.Filter{}, netip.Addr{}, maxPage)
 	rows := make([]wire.Lease, len(page))
 	for i, l := range page {
 		rows[i] = wireLease(l)

@@ -13,6 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -20,7 +21,7 @@ import (
 // Options configure a service. New checks them, and nothing changes them afterwards. Only fields that say so may be
 // nil.
 type Options struct {
-	Index     *ipam.Index
+	Index     *index.Index
 	Leases    *store.Client
 	Allocator *allocator.Allocator
 	// Galaxy serves galaxy's routes.

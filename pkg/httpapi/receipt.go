@@ -16,6 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -59,7 +60,7 @@ func readReceipt(text string, secret []byte) (g receipt, ok bool) {
 
 // receipts issues receipts to nodes, and compares the receipts in requests with the store.
 type receipts struct {
-	index  *ipam.Index
+	index  *index.Index
 	leases *store.Client
 	// secret returns the secret that replicas share; without one there are no receipts.
 	secret   func() []byte

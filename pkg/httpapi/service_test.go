@@ -23,6 +23,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/replica"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
@@ -47,7 +48,7 @@ func newFixture(t testing.TB, change ...func(*Options)) *fixture {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(&f.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	peers, index := &fakePeers{self: replica.New("here", "")}, ipam.NewIndex()
+	peers, index := &fakePeers{self: replica.New("here", "")}, index.New()
 	f.Options = Options{
 		Allocator: allocator.New(index, leases, nil, nil, gone.Rule{}, log),
 		Peers:     peers, Forwarder: NewForwarder(peers, nil, f.registry, log),

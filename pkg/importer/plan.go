@@ -10,7 +10,7 @@ import (
 	"time"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -20,7 +20,7 @@ type Input struct {
 	Rows
 
 	// Index has the pools and leases of this system, Ours its claims by namespace/name. Planning adds the new pools.
-	Index *ipam.Index
+	Index *index.Index
 	Ours  map[string]*v1.BCSNetIPClaim
 	Pods  []workload.Pod
 	// Now is the API server's time before anything was read.

@@ -1,15 +1,11 @@
 package ipam
 
 import (
-	"cmp"
 	"fmt"
-	"net/netip"
-	"slices"
 
 	"go4.org/netipx"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
-	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 )
 
 // CountedAs names the pool whose counts and bounds are those of the pool: the parent of a block, the pool itself for
@@ -29,8 +25,8 @@ func (p Pool) Owner() string {
 	return ""
 }
 
-// asBlock returns a block with all that it takes from its parent: it has its range and its namespace alone.
-func (p Pool) asBlock(parent Pool, usable *netipx.IPSet) Pool {
+// AsBlock returns a block with all that it takes from its parent: it has its range and its namespace alone.
+func (p Pool) AsBlock(parent Pool, usable *netipx.IPSet) Pool {
 	b := parent
 	b.Name, b.Created, b.Generation, b.Carved = p.Name, p.Created, p.Generation, p.Carved
 	b.Parent, b.Block, b.BlockSize, b.AutoAssign, b.ReclaimAfter = parent.Name, true, 0, false, 0
@@ -40,125 +36,29 @@ func (p Pool) asBlock(parent Pool, usable *netipx.IPSet) Pool {
 	return b
 }
 
-// inOrder reports whether a block has a priority of its own: its namespace draws from such blocks first, by that, and
-// from the others as their parents are drawn from.
-func (p *poolState) inOrder() bool { return p.parent != nil && p.given.Priority > 0 }
-
-// insertedBlock returns blocks of a namespace, which are in the order in which it draws from them, with one more.
-func insertedBlock(list []*poolState, b *poolState) []*poolState {
-	at, _ := slices.BinarySearchFunc(list, b, func(a, b *poolState) int {
-		return cmp.Or(cmp.Compare(b.given.Priority, a.given.Priority), cmp.Compare(a.parent.Name, b.parent.Name),
-			cmp.Compare(a.parent.split.away(a.number, a.Owner()), b.parent.split.away(b.number, b.Owner())))
-	})
-	return slices.Insert(list, at, b)
-}
-
-// home returns the pool whose numbers the addresses of a pool have: the parent of a block, the pool itself for any
-// other.
-func (p *poolState) home() *poolState {
-	if p.parent != nil {
-		return p.parent
-	}
-	return p
-}
-
-// cut gives a block the addresses that its parent serves of its range.
-func (p *poolState) cut() {
-	p.segments, p.from, p.n = p.parent.inside(p.parent.split.block(p.number)), 0, 0
-	for i := range p.segments {
-		p.segments[i].pool = p
-		p.n = ipaddr.AddSaturated(p.n, ipaddr.Size(p.segments[i].IPRange))
-	}
-	if len(p.segments) > 0 {
-		p.from = p.segments[0].base
-	}
-	p.revision = p.parent.revision
-}
-
-// through reads the parent of a block again.
-func (p *poolState) through() {
-	r := netipx.RangeOfPrefix(p.parent.split.block(p.number))
-	all := p.parent.usable
-	at, _ := slices.BinarySearchFunc(all, r.From(), func(o netipx.IPRange,
-		a netip.Addr) int {
-		return o.To().Compare(a)
-	})
-	var parts []netipx.IPRange
-	for _, o := range all[at:] {
-		if r.To().Less(o.From()) {
-			break
-		}
-		from, to := o.From(), o.To()
-		if from.Less(r.From()) {
-			from = r.From()
-		}
-		if r.To().Less(to) {
-			to = r.To()
-		}
-		parts = append(parts, netipx.IPRangeFrom(from, to))
-	}
-	usable := p.given.Plan.Usable
-	if usable == nil || !slices.Equal(usable.Ranges(), parts) {
-		usable = ipaddr.SetOf(parts...)
-	}
-	p.Pool, p.usable = p.given.asBlock(p.parent.Pool, usable), parts
-}
-
-// readThrough brings the blocks of a pool, if it has any, up to date with it.
-func (p *poolState) readThrough() {
-	if p.split == nil {
-		return
-	}
-	for _, b := range p.split.blocks {
-		b.through()
-	}
-}
-
-// newBlock makes a block of a pool for a namespace; it is known to nobody yet.
-func (p *poolState) newBlock(number uint64, given Pool) *poolState {
-	b := &poolState{given: given, parent: p, number: number, hosts: uncounted}
-	b.cut()
-	b.through()
-	return b
-}
-
-// blockOf finds the pool that a pool is a block of. Where it is none although it names a parent, problem says why.
-func (x *catalogue) blockOf(p Pool) (parent *poolState, number uint64, problem string) {
-	parent = x.byName[p.Parent]
-	switch {
-	case p.Parent == "", parent == nil, parent.given.BlockSize == 0: // no block, but a group perhaps
-		return nil, 0, ""
-	case parent.split == nil:
-		return nil, 0, unusableParent(p.Parent, parent.Problem)
-	}
-	if number, problem = parent.split.blockOf(parent.Pool, p); problem != "" {
-		return nil, 0, problem
-	}
-	return parent, number, ""
-}
-
-func unusableParent(name, why string) string {
+// UnusableParent returns the problem of a child whose parent cannot be used.
+func UnusableParent(name, why string) string {
 	return fmt.Sprintf("its parent, pool %s, is not usable: %s", name, why)
 }
 
-// blockOf returns the number of the block that a child of a split pool is. Where it is none, problem says why.
-func (g grid) blockOf(parent, p Pool) (number uint64, problem string) {
+// BlockIn returns the number of the block that a child of a split pool is. If it is none, problem says why.
+func BlockIn(g block.Grid, parent, p Pool) (number uint64, problem string) {
 	must := func(format string, args ...any) (uint64, string) {
 		return 0, fmt.Sprintf("it is no block of pool %s: ", parent.Name) + fmt.Sprintf(format, args...)
 	}
 	if p.Problem != "" {
 		return 0, p.Problem
 	}
-	block := p.Plan.CIDR
-	if block.Bits() != parent.BlockSize {
+	cidr := p.Plan.CIDR
+	if cidr.Bits() != parent.BlockSize {
 		return must("availableIPs of a block are one CIDR of length %d, its blockSize", parent.BlockSize)
 	}
-	number, ok := g.number(block.Addr())
-	if name := BlockName(parent.Name, block); p.Name != name {
-		return must("the block %s is called %s", block, name)
+	number, ok := g.NumberOf(cidr.Addr())
+	if name := block.Name(parent.Name, cidr); p.Name != name {
+		return must("the block %s is called %s", cidr, name)
 	}
 	if !ok {
-		return must("the pool has no address in %s", block)
+		return must("the pool has no address in %s", cidr)
 	}
 	if len(p.Namespaces) != 1 {
 		return must("a block has one namespace, it has %d", len(p.Namespaces))
@@ -168,206 +68,49 @@ func (g grid) blockOf(parent, p Pool) (number uint64, problem string) {
 
 // strangers returns those of the children of a split pool that are no blocks of it, with the problem of each.
 func strangers(parent Pool, children []Pool) (out []Pool) {
-	parent, g := parent.divided()
+	parent, g := parent.Divided()
 	for _, c := range children {
-		_, problem := g.blockOf(parent, c)
+		_, problem := BlockIn(g, parent, c)
 		if !parent.Valid() {
-			problem = unusableParent(parent.Name, parent.Problem)
+			problem = UnusableParent(parent.Name, parent.Problem)
 		}
 		if problem != "" {
-			out = append(out, c.misfit(problem))
+			out = append(out, c.Misfit(problem))
 		}
 	}
 	return out
 }
 
-// misfit returns a child that does not fit its parent: it has no addresses. What is wrong with its own spec comes
+// Misfit returns a child that does not fit its parent: it has no addresses. What is wrong with its own spec comes
 // first.
-func (p Pool) misfit(problem string) Pool {
+func (p Pool) Misfit(problem string) Pool {
 	if p.Valid() {
 		p.Problem, p.BadParent = problem, true
 	}
-	p.dropAddresses()
+	p.DropAddresses()
 	return p
 }
 
-// setBlock makes a block known, or takes its changes.
-func (x *state) setBlock(p Pool, parent *poolState, number uint64) {
-	if old := x.pools.byName[p.Name]; old != nil {
-		x.forget(old)
+// Divided returns the blocks of a pool that has a block size: those of the zero grid where it has none, or a Problem,
+// which it gets where it cannot be split so.
+func (p Pool) Divided() (Pool, block.Grid) {
+	if p.BlockSize == 0 || !p.Valid() {
+		return p, block.Grid{}
 	}
-	b := parent.newBlock(number, p)
-	b.rebuilding = x.pools.rebuilding[p.Name]
-	x.recount(p.Name, func() {
-		x.pools.byName[p.Name] = b
-		parent.split.enter(b)
-		if ns := b.Owner(); len(parent.split.of[ns]) == 1 {
-			x.pools.owning[ns] = append(x.pools.owning[ns], parent)
-		}
-		if b.inOrder() {
-			x.pools.ordered[b.Owner()] = insertedBlock(x.pools.ordered[b.Owner()], b)
-		}
-	})
-	parent.split.mark(number)
-	x.findDraining(p.Name)
-	x.countBlock(b, +1)
+	g, err := block.NewGrid(p.Plan.Usable, p.Plan.Subnet, p.BlockSize)
+	if err == nil {
+		err = block.CheckNames(p.Name, p.Plan.Subnet, p.BlockSize)
+	}
+	if err != nil {
+		p.Problem = err.Error()
+		p.DropAddresses()
+		return p, block.Grid{}
+	}
+	return p, g
 }
 
-// countBlock counts the leases of a block, of which some may have come before it, for its parent where that shares
-// addresses with other pools.
-func (x *state) countBlock(b *poolState, by int) {
-	if m := x.members.byPool[b.Name]; m != nil && len(b.parent.overlaps) > 0 {
-		for r := range m.records {
-			if r.state != lease.Available {
-				x.countOverlaps(b.parent.Name, r.addr, by)
-			}
-		}
-		x.resolveOverlaps()
-	}
-}
-
-// forgetBlock forgets a block. What it had is its parent's to give away again.
-func (x *state) forgetBlock(b *poolState) {
-	parent := b.parent
-	x.recount(b.Name, func() {
-		delete(x.pools.byName, b.Name)
-		parent.split.leave(b)
-		if ns := b.Owner(); len(parent.split.of[ns]) == 0 {
-			leave(x.pools.owning, ns, parent)
-		}
-		if b.inOrder() {
-			leave(x.pools.ordered, b.Owner(), b)
-		}
-	})
-	parent.split.mark(b.number)
-}
-
-// recount makes a change by which the leases that name a pool count for another one, as those of a block do for its
-// parent.
-func (x *state) recount(name string, change func()) {
-	addrs := map[netip.Addr]struct{}{}
-	m := x.members.byPool[name]
-	if m != nil {
-		for r := range m.records {
-			addrs[r.addr] = struct{}{}
-		}
-	}
-	for a, r := range x.missing.gone {
-		if r.params.Value().Pool == name {
-			addrs[a] = struct{}{}
-		}
-	}
-	adjust := func(by int) {
-		for a := range addrs {
-			r := x.leases.record(a)
-			x.adjustCharges(a, r, by)
-			for _, r := range []*record{r, x.missing.gone[a]} {
-				if r != nil {
-					x.adjustUsage(r, by)
-				}
-			}
-		}
-		if p := x.pools.byName[name]; p != nil && p.parent != nil && m != nil {
-			p.parent.split.members.add(m, by)
-		}
-	}
-	adjust(-1)
-	change()
-	adjust(+1)
-}
-
-// countedAs names the pool whose counts and bounds are those of the leases that name a pool.
-func (x *catalogue) countedAs(name string) string {
-	if x.splits == 0 { // as nearly always
-		return name
-	}
-	if p := x.byName[name]; p != nil && p.parent != nil {
-		return p.parent.Name
-	}
-	return name
-}
-
-// adjustHeld counts an address for the block that it lies in.
-func (x *state) adjustHeld(a netip.Addr, r *record, by int) {
-	if x.pools.splits == 0 {
-		return
-	}
-	p, _, ok := x.pools.segmentOf(a)
-	if !ok || p.split == nil {
-		return
-	}
-	number, ok := p.split.number(a)
-	if !ok {
-		return
-	}
-	all := x.tenants(a, r)
-	for _, ns := range all.of[:all.n] {
-		p.split.hold(number, ns, by)
-	}
-	if all.n > 0 {
-		p.split.mark(number)
-	}
-}
-
-// tenants are the namespaces that have an address, or are being given it, each once; the empty string stands for an
-// owner that is in none.
-type tenants struct {
-	n  int
-	of [6]string
-}
-
-func (t *tenants) add(namespace string) {
-	if !slices.Contains(t.of[:t.n], namespace) {
-		t.of[t.n] = namespace
-		t.n++
-	}
-}
-
-// tenants returns those of an address. What an operator set aside nobody has.
-func (x *state) tenants(a netip.Addr, r *record) (all tenants) {
-	for _, r := range [...]*record{r, x.missing.gone[a]} {
-		if r == nil || r.state == lease.Available {
-			continue
-		}
-		if r.state == lease.Active {
-			all.add(r.namespace.Value())
-		}
-		if ns := lease.ClaimNamespace(r.claim()); ns != "" {
-			all.add(ns)
-		}
-	}
-	if h, ok := x.assumed.byAddr[a]; ok {
-		charged := h.Charged
-		for _, ns := range charged {
-			if ns != "" {
-				all.add(ns)
-			}
-		}
-		if charged == (lease.ChargedNamespaces{}) {
-			all.add("")
-		}
-	}
-	return all
-}
-
-// findHeld looks at all addresses that somebody has or is being given for the blocks of a pool.
-func (x *state) findHeld(p *poolState) {
-	look := func(a netip.Addr, r *record) {
-		if at, _, ok := x.pools.segmentOf(a); ok && at == p {
-			x.adjustHeld(a, r, +1)
-		}
-	}
-	for r := range x.leases.byAddr.all() {
-		look(r.addr, r)
-	}
-	for a := range x.missing.gone {
-		if x.leases.record(a) == nil {
-			look(a, nil)
-		}
-	}
-	for a := range x.assumed.byAddr {
-		if _, lost := x.missing.gone[a]; !lost && x.leases.record(a) == nil {
-			look(a, nil)
-		}
-	}
-}
+// SplitLate reports whether a pool has been split that handed out addresses itself before, and whose blocks nobody may
+// have yet: a replica that has not heard of the split could give an address to another namespace than the one that is
+// given its block. Once a pool was made with blocks, or no request can be under way that takes it for a whole one, its
+// status says so (Carved). A pool that is changed before its first status waits once without need.
+func (p Pool) SplitLate() bool { return p.BlockSize > 0 && p.Generation > 1 && p.Carved == nil }

@@ -8,7 +8,7 @@ import (
 
 	"go4.org/netipx"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
@@ -35,7 +35,7 @@ func Arrange(all []Pool) []Pool {
 			}
 			continue
 		}
-		parent, carved, _ := carve(name, declared[name], of)
+		parent, carved, _ := Carve(name, declared[name], of)
 		if parent != nil && parent.Parent == "" {
 			arranged[name] = *parent
 		}
@@ -48,34 +48,34 @@ func Arrange(all []Pool) []Pool {
 		if p, ok := arranged[out[i].Name]; ok {
 			out[i] = p
 		}
-		out[i], _ = out[i].divided()
+		out[i], _ = out[i].Divided()
 	}
 	return out
 }
 
-// carve works out what a parent, nil where there is none of the name, and its children serve. The children come back
+// Carve works out what a parent, nil if there is none of the name, and its children serve. The children come back
 // in the order in which they have a right to addresses; the family knows what each of them has.
-func carve(name string, parent *Pool, children []Pool) (*Pool, []Pool, *family) {
+func Carve(name string, parent *Pool, children []Pool) (*Pool, []Pool, *Groups) {
 	carved := slices.SortedFunc(slices.Values(children), byAge)
-	f := newFamily()
+	f := newGroups()
 	for i := range carved {
 		carved[i] = f.fit(name, parent, carved[i])
 	}
 	if parent == nil {
 		return nil, carved, f
 	}
-	f.rest = parent.without(f.taken())
-	rest := f.rest.of(*parent)
+	f.Rest = parent.without(f.taken())
+	rest := f.Rest.Of(*parent)
 	return &rest, carved, f
 }
 
 // byAge orders children: the older has its addresses, then goes the name. One that is not stored yet is the youngest.
 func byAge(a, b Pool) int {
-	return cmp.Or(compareBool(a.Created.IsZero(), b.Created.IsZero()), a.Created.Compare(b.Created),
+	return cmp.Or(FalseFirst(a.Created.IsZero(), b.Created.IsZero()), a.Created.Compare(b.Created),
 		cmp.Compare(a.Name, b.Name))
 }
 
-// parentProblem returns why a pool cannot be a child of the parent that it names, whatever others it has; empty where
+// parentProblem returns why a pool cannot be a child of the parent that it names, whatever others it has; empty if
 // it can.
 func parentProblem(name string, parent *Pool, c Pool) string {
 	switch {
@@ -186,8 +186,8 @@ func (p Pool) otherGateway(parent Pool) string {
 	}
 }
 
-// dropAddresses takes the addresses of a pool away that cannot be used.
-func (p *Pool) dropAddresses() {
+// DropAddresses takes the addresses of a pool away that cannot be used.
+func (p *Pool) DropAddresses() {
 	none := &netipx.IPSet{}
 	p.Plan.Usable, p.Plan.Single, p.Plan.Ranged = none, none, none
 }

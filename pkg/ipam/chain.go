@@ -1,12 +1,6 @@
 package ipam
 
-import (
-	"maps"
-	"net/netip"
-	"slices"
-
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
-)
+import "github.com/bcsnet/bcsnet/pkg/explain"
 
 // Standing is how a pool stands to the requests of a namespace that name neither a pool nor a network.
 type Standing string
@@ -50,67 +44,4 @@ type Place struct {
 	Tried bool
 	// Stop is why the pool hands out nothing at present, tried or not.
 	Stop explain.Stop
-}
-
-// Chain returns the places of all pools for a namespace: first those that its requests try, in their order, then those
-// that are passed over, without the blocks of other namespaces. Without a valid host it is that of any host: a pool is
-// tried if it is tried on one of its hosts.
-func (x *Pools) Chain(namespace string, host netip.Addr) (all []Place) {
-	x.core.mu.RLock()
-	defer x.core.mu.RUnlock()
-	w := PickRequest{Namespace: namespace, Host: host, Ahead: !host.IsValid()}
-	tried := map[*poolState]bool{}
-	for p := range x.core.state.pools.fitting(w) {
-		tried[p] = true
-		all = append(all, Place{p.Name, x.core.state.pools.standing(p, w), true, p.stop()})
-	}
-	if !host.IsValid() {
-		for _, p := range x.core.state.pools.beside(namespace) {
-			if !tried[p] {
-				tried[p] = true
-				all = append(all, Place{p.Name, BesideItsOwn, true, p.stop()})
-			}
-		}
-	}
-	for _, p := range slices.SortedFunc(maps.Values(x.core.state.pools.byName), preference) {
-		if !tried[p] && !p.Block {
-			all = append(all, Place{p.Name, x.core.state.pools.standing(p, w), false, p.stop()})
-		}
-	}
-	return all
-}
-
-// ServesNamespace reports whether a pool is for requests of a namespace that name neither a pool nor a network, on
-// hosts for which the namespace could be given no block.
-func (x *Pools) ServesNamespace(pool, namespace string) bool {
-	x.core.mu.RLock()
-	defer x.core.mu.RUnlock()
-	p := x.core.state.pools.byName[pool]
-	return p != nil && x.core.state.pools.servesNamespace(p, PickRequest{Namespace: namespace})
-}
-
-func (x *catalogue) standing(p *poolState, w PickRequest) Standing {
-	_, named := p.Namespaces[w.Namespace]
-	switch {
-	case p.Block:
-		return OwnBlock
-	case p.Bound() && !p.boundTo(w.Namespace):
-		return BoundElsewhere
-	case !p.Bound() && p.NotDefault:
-		return OnlyByName
-	case !p.lists(w):
-		return NotOnHost
-	case named:
-		return BoundByName
-	case p.Bound():
-		return BoundByLabels
-	case p.split != nil && x.servesNamespace(p, w) && (p.AutoAssign || len(p.split.of[w.Namespace]) > 0):
-		return SplitIntoBlocks
-	case p.split != nil && !p.AutoAssign && len(p.split.of[w.Namespace]) == 0:
-		return GivesNoBlock
-	case x.hasOwn(w):
-		return BehindItsOwn
-	default:
-		return InDefaultChain
-	}
 }

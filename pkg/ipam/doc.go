@@ -1,9 +1,7 @@
-// Package ipam decides: which addresses a pool holds, who holds an address, which address a request gets. It keeps all
-// of it in memory, knows no Kubernetes and writes nothing; package store commits what is decided here.
+// Package ipam has the values of address management: pools and their plans, the groups of a parent pool, requests and
+// refusals. Its functions are pure and take no lock.
 //
-// Read it from the ground up. A lease.Lease is one address, a Plan the addresses of a pool (plan.go). The index keeps
-// them in tables, each with a rule of its own and none with a lock: lease_table.go, claim_table.go, members.go,
-// catalogue.go, node_table.go, assumptions.go, missing_leases.go, host_usage.go, charge.go, progress.go. state.go holds
-// the tables together. On it stand bounds.go (who may have how many) and pick.go (which address). Index (index.go) is
-// the lock around them, in views: feed.go, lease_view.go, pool_view.go.
+// The packages below it decide on these values. ledger keeps the entries of the leases. freeset and block keep which
+// addresses and blocks are free. memory combines them, pick chooses addresses, and index guards all of it with one
+// lock. None of them knows Kubernetes or writes anything: package store writes what they decide.
 package ipam

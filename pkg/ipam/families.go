@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
@@ -64,7 +65,7 @@ func ParseFamilies(names []string) (order []ipaddr.Family, err error) {
 	return order, nil
 }
 
-// With adds what somebody else says about families; ok is false where the two contradict each other.
+// With adds what somebody else says about families; ok is false if the two contradict each other.
 func (f Families) With(o Families) (both Families, ok bool) {
 	if f.Policy != "" && o.Policy != "" && f.Policy != o.Policy ||
 		len(f.Order) > 0 && len(o.Order) > 0 && !slices.Equal(f.Order, o.Order) {
@@ -103,7 +104,7 @@ func (f Families) Wants(family ipaddr.Family) bool {
 	return !f.Single() || len(f.Order) == 0 || f.Order[0] == family
 }
 
-// Admit returns an error where addresses asked for by name are not of the families.
+// Admit returns an error if addresses asked for by name are not of the families.
 func (f Families) Admit(addrs []netip.Addr) error {
 	for _, a := range addrs {
 		if !f.Wants(ipaddr.FamilyOf(a)) {
@@ -123,7 +124,7 @@ func (f Families) String() string {
 		parts = append(parts, "ipFamilyPolicy "+string(f.Policy))
 	}
 	if len(f.Order) > 0 {
-		parts = append(parts, "ipFamilies "+namesOf(f.Order, ", "))
+		parts = append(parts, "ipFamilies "+NamesOfFamilies(f.Order, ", "))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -136,7 +137,8 @@ func (f Families) Of(family ipaddr.Family) int {
 	return 0
 }
 
-func namesOf(families []ipaddr.Family, between string) string {
+// NamesOfFamilies names families, with a text between them.
+func NamesOfFamilies(families []ipaddr.Family, between string) string {
 	var names []string
 	for _, f := range families {
 		names = append(names, f.String())
@@ -144,28 +146,28 @@ func namesOf(families []ipaddr.Family, between string) string {
 	return strings.Join(names, between)
 }
 
-// try is one way to serve a request: the families of which it takes an address, each of them; nil for those that there
+// Try is one way to serve a request: the families of which it takes an address, each of them; nil for those that there
 // are. With first it is the family of the first pool.
-type try struct {
-	families []ipaddr.Family
-	first    bool
+type Try struct {
+	Families []ipaddr.Family
+	First    bool
 }
 
-// tries returns the ways to serve a request, the best first. What was begun for it is completed as it was begun: that
+// Tries returns the ways to serve a request, the best first. What was begun for it is completed as it was begun: that
 // is one of each family, as what is alone is complete.
-func (w PickRequest) tries() []try {
+func (w PickRequest) Tries() []Try {
 	f := w.Families
 	if !f.Required() && (f.policy() == "" || len(w.Have) > 0) {
-		return []try{{}}
+		return []Try{{}}
 	}
 	all := ipaddr.Families()
-	both, single := try{families: all[:]}, []try{{first: true}}
+	both, single := Try{Families: all[:]}, []Try{{First: true}}
 	if len(f.Order) > 0 {
-		single = []try{{families: f.Order[:1]}}
+		single = []Try{{Families: f.Order[:1]}}
 	}
 	switch {
 	case f.Required():
-		return []try{both}
+		return []Try{both}
 	case f.Single():
 		return single
 	}
@@ -174,12 +176,41 @@ func (w PickRequest) tries() []try {
 		if f.Order[0] == ipaddr.IPv4 {
 			other = ipaddr.IPv6
 		}
-		single = append(single, try{families: []ipaddr.Family{other}})
+		single = append(single, Try{Families: []ipaddr.Family{other}})
 	}
-	return append([]try{both}, single...)
+	return append([]Try{both}, single...)
 }
 
 // takes reports whether an address of a family is taken in the present try.
 func (w PickRequest) takes(family ipaddr.Family) bool {
-	return w.Families.Wants(family) && (w.try.families == nil || slices.Contains(w.try.families, family))
+	return w.Families.Wants(family) && (w.Try.Families == nil || slices.Contains(w.Try.Families, family))
+}
+
+// Needed returns the families without which a request is not served.
+func (f Families) Needed() []ipaddr.Family {
+	all := ipaddr.Families()
+	switch {
+	case f.Required():
+		return all[:]
+	case f.Single() && len(f.Order) > 0:
+		return f.Order[:1]
+	}
+	return nil
+}
+
+// UnnamedFamily returns why the addresses that a request is restricted to are not of each family that it takes; nil
+// where they are.
+func (w PickRequest) UnnamedFamily() *Refusal {
+	if len(w.Sets) == 0 {
+		return nil
+	}
+	needs := w.Needs()
+	for _, f := range w.Try.Families {
+		if !slices.ContainsFunc(needs, func(n Need) bool { return n.Family == f }) {
+			return RefuseFacts(ReasonClaimConflict, explain.Facts{
+				Kind: explain.FamilyNotNamed, Who: w.Who, Claim: w.Claim, Families: f.String(),
+			})
+		}
+	}
+	return nil
 }

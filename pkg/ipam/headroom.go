@@ -1,15 +1,9 @@
 package ipam
 
 import (
-	"fmt"
 	"math"
-	"net/netip"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
-	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // Headroom is what a pool can still give.
@@ -30,56 +24,6 @@ func (s Headroom) On(held int) Headroom {
 		room := uint64(max(0, s.MaxPerHost-held))
 		s.Free = min(s.Free, room)
 		s.Retained = min(s.Retained, room-s.Free)
-	}
-	return s
-}
-
-// Headrooms returns the headroom of all pools that can be used, as they are at a time. It counts nothing: its cost is
-// that of the number of pools.
-func (x *Index) Headrooms(now time.Time) map[string]Headroom {
-	x.core.mu.Lock()
-	defer x.core.mu.Unlock()
-	x.core.state.now = now.UnixNano()
-	out := make(map[string]Headroom, len(x.core.state.pools.roots))
-	for name, p := range x.core.state.pools.roots {
-		if p.Valid() {
-			out[name] = x.core.picker.headroom(p)
-		}
-	}
-	return out
-}
-
-func (x *picker) headroom(p *poolState) Headroom {
-	s := Headroom{Network: p.Network, Family: p.Family(), MaxPerHost: p.MaxPerHost}
-	if p.Serves() {
-		x.state.expireCooldowns(p)
-		s.Free = p.free()
-	}
-	if p.Terminating {
-		return s
-	}
-	if p.split != nil {
-		s.Retained = uint64(p.split.members.retained)
-		if p.split.members.draining == 0 {
-			return x.addRetained(s, x.state.members.byPool[p.Name])
-		}
-		s.Retained = 0
-	}
-	for m := range x.state.membersOf(p) {
-		s = x.addRetained(s, m)
-	}
-	return s
-}
-
-func (x *picker) addRetained(s Headroom, m *members) Headroom {
-	if m == nil {
-		return s
-	}
-	s.Retained += uint64(m.retained)
-	for r := range m.draining { // nobody gets these back
-		if r.state == lease.Reserved && r.claim() != "" {
-			s.Retained--
-		}
 	}
 	return s
 }
@@ -112,61 +56,4 @@ func Room(pools []Headroom) uint64 {
 		alone = ipaddr.AddSaturated(alone, n)
 	}
 	return alone
-}
-
-// KindOf returns all of a host that matters to its requests: the pools that the host may draw from, and
-// how many more addresses it may have of those that bound them. expected is as in a PickRequest. It is empty for a
-// host without pools.
-func (x *Index) KindOf(host netip.Addr, expected func(pool string) []netip.Addr) string {
-	x.core.mu.RLock()
-	defer x.core.mu.RUnlock()
-	var kind strings.Builder
-	for _, t := range []*hostTable{&x.core.state.pools.unbound, &x.core.state.pools.boundHosts} {
-		for p := range t.of(host) {
-			kind.WriteString(p.Name + ",")
-			if p.MaxPerHost > 0 {
-				n, coming := x.core.picker.bounds.onHost(p, PickRequest{Host: host, Expected: expected}, nil)
-				fmt.Fprintf(&kind, "%d,", max(0, p.MaxPerHost-n-coming))
-			}
-		}
-	}
-	return kind.String()
-}
-
-// mayTake reports whether a request takes addresses of a pool by its families.
-func (x *Index) mayTake(p *poolState, w PickRequest) bool {
-	if !w.Families.Required() {
-		return w.Families.Wants(p.Family())
-	}
-	together := x.core.state.pools.together(p, w)
-	return len(w.Sets) > 0 || offers(together, ipaddr.IPv4) && offers(together, ipaddr.IPv6)
-}
-
-// RoomFor returns for how many pods like that of a request there are free addresses in the pools that it may draw from.
-func (x *Index) RoomFor(w PickRequest, now time.Time) uint64 {
-	x.core.mu.Lock()
-	defer x.core.mu.Unlock()
-	x.core.state.now = now.UnixNano()
-	var spares []Headroom
-	for p := range x.core.state.pools.fitting(w) {
-		if !p.Valid() || len(w.Sets) > 0 && !slices.ContainsFunc(w.Sets, p.among) || !x.mayTake(p, w) {
-			continue
-		}
-		s := x.core.picker.headroom(p)
-		if s.Retained = 0; p.split != nil {
-			s.Free = min(s.Free, p.growing())
-		}
-		if p.MaxPerHost > 0 {
-			n, coming := x.core.picker.bounds.onHost(p, w, nil)
-			s = s.On(n + coming)
-		}
-		if left, bounded := x.core.picker.bounds.leftIn(p, w); bounded {
-			s.Free = min(s.Free, uint64(left))
-		}
-		if w.Families.Single() {
-			s.Network = "" // a pod takes of it alone
-		}
-		spares = append(spares, s)
-	}
-	return Room(spares)
 }

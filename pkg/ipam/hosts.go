@@ -2,11 +2,21 @@ package ipam
 
 import (
 	"cmp"
+	"iter"
+	"maps"
 	"net/netip"
 	"slices"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/explain"
 )
+
+// SameSelector reports whether two selectors, nil for none, choose alike.
+func SameSelector(a, b Selector) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return a.String() == b.String()
+}
 
 // Networks are subnets of hosts. They do not change once a pool has them.
 type Networks map[netip.Prefix]struct{}
@@ -78,3 +88,54 @@ func (p Pool) Selects(host netip.Addr) bool {
 
 // NoHosts reports whether the pool is for no host at all.
 func (p Pool) NoHosts() bool { return len(p.Hosts)+len(p.HostSubnets)+len(p.Selected) == 0 }
+
+// Node has what matters of a node. Its labels do not change once it was given to SetNode.
+type Node struct {
+	// Addrs are the addresses that the node has itself. Internal are those of them that are InternalIPs: by these it
+	// draws where a host selector matches it.
+	Addrs, Internal []netip.Addr
+	Labels          map[string]string
+}
+
+// Equal reports whether two nodes have the same addresses and labels.
+func (n Node) Equal(o Node) bool {
+	return slices.Equal(n.Addrs, o.Addrs) && slices.Equal(n.Internal, o.Internal) && maps.Equal(n.Labels, o.Labels)
+}
+
+// SelectsNode reports whether the host selector of the pool matches a node.
+func (p Pool) SelectsNode(n Node) bool {
+	return p.HostSelector != nil && p.HostSelector.Matches(n.Labels)
+}
+
+// WithNodes returns the pool with the hosts whose nodes its host selector matches. The index finds them by itself.
+func (p Pool) WithNodes(nodes iter.Seq[Node]) Pool {
+	p.Selected = nil
+	if p.HostSelector == nil {
+		return p
+	}
+	for n := range nodes {
+		if p.SelectsNode(n) {
+			p.Selected = append(p.Selected, n.Internal...)
+		}
+	}
+	slices.SortFunc(p.Selected, netip.Addr.Compare)
+	p.Selected = slices.Compact(p.Selected)
+	return p
+}
+
+// ByAddress returns the hosts that may draw from the pool by their address alone: those that it lists, and those that
+// its selector chooses, each once.
+func (p Pool) ByAddress() iter.Seq[netip.Addr] {
+	return func(yield func(netip.Addr) bool) {
+		for h := range p.Hosts {
+			if !yield(h) {
+				return
+			}
+		}
+		for _, h := range p.Selected {
+			if _, listed := p.Hosts[h]; !listed && !yield(h) {
+				return
+			}
+		}
+	}
+}

@@ -1,16 +1,12 @@
 package ipam
 
-import (
-	"cmp"
-	"slices"
-	"time"
-)
+import "time"
 
 // IdleBlock is a block in which nobody has an address, none is reserved and none cools.
 type IdleBlock struct {
 	Block, Namespace, Parent string
 	Created                  time.Time
-	// Used is when an address of it was given up last; zero where none ever was.
+	// Used is when an address of it was given up last; zero if none ever was.
 	Used time.Time
 	// Abandoned: its namespace is gone, or, with ParentGoes, its parent is being deleted.
 	Abandoned, ParentGoes bool
@@ -18,79 +14,4 @@ type IdleBlock struct {
 	After time.Duration
 	// Others are the blocks of its namespace in the same parent that stay, in the order in which it draws from them.
 	Others []string
-}
-
-// IdleBlocks returns the blocks that nothing is in at a time, by name. Those whose leases were lost are none of them:
-// it is not known what is in them. What the parent has shrunk away from is still a block that goes back. It looks at
-// all blocks.
-func (x *Pools) IdleBlocks(now time.Time) (idle []IdleBlock) {
-	x.core.mu.Lock()
-	defer x.core.mu.Unlock()
-	x.core.state.now = now.UnixNano()
-	for _, p := range x.core.state.pools.roots {
-		if p.split == nil || p.rebuilding != "" {
-			continue
-		}
-		x.core.state.expireCooldowns(p)
-		for number, b := range p.split.blocks {
-			if len(p.split.held[number]) == 0 && x.core.state.isIdle(b, p) {
-				idle = append(idle, x.core.state.idleBlock(b, p))
-			}
-		}
-		for name, given := range x.core.state.pools.children[p.Name] {
-			b := x.core.state.pools.roots[name]
-			if b != nil && IsBlockName(name, p.Name, given.Plan.CIDR) && len(given.Namespaces) == 1 &&
-				x.core.state.isIdle(b, p) &&
-				!x.core.state.isMissingAny(name) {
-				idle = append(idle, x.core.state.idleBlock(b, p))
-			}
-		}
-	}
-	slices.SortFunc(idle, func(a, b IdleBlock) int { return cmp.Compare(a.Block, b.Block) })
-	return idle
-}
-
-// isIdle reports whether no lease that names a block keeps it. What was set aside by hand, and what cools, goes with
-// the parent.
-func (x *state) isIdle(b, parent *poolState) bool {
-	m := x.members.byPool[b.Name]
-	switch {
-	case b.given.Terminating || b.rebuilding != "":
-		return false
-	case m != nil && m.active+m.retained > 0:
-		return false
-	}
-	return parent.Terminating || (m == nil || m.reserved == 0) && b.cooling() == 0
-}
-
-// isMissingAny reports whether the object of a lease that names a pool has gone while somebody had the address.
-func (x *state) isMissingAny(pool string) bool {
-	for _, r := range x.missing.gone {
-		if r.params.Value().Pool == pool {
-			return true
-		}
-	}
-	return false
-}
-
-func (x *state) idleBlock(b, parent *poolState) IdleBlock {
-	ns := b.given.Owner()
-	_, lives := x.pools.namespaces.labels[ns]
-	i := IdleBlock{
-		Block: b.Name, Namespace: ns, Parent: parent.Name, Created: b.Created, Abandoned: !lives || parent.Terminating,
-		ParentGoes: parent.Terminating, After: parent.ReclaimAfter,
-	}
-	if m := x.members.byPool[b.Name]; m != nil {
-		for r := range m.records {
-			if t := fromNanos(r.updated); t.After(i.Used) {
-				i.Used = t
-			}
-		}
-	}
-	for _, o := range parent.split.of[ns] {
-		if o != b && !o.given.Terminating {
-			i.Others = append(i.Others, o.Name)
-		}
-	}
-	return i
 }

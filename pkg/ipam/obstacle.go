@@ -2,13 +2,8 @@ package ipam
 
 import (
 	"fmt"
-	"net/netip"
-	"slices"
 	"time"
 
-	"go4.org/netipx"
-
-	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -48,103 +43,4 @@ func (p Pool) Obstacle(l lease.Lease, cooldown time.Duration, now time.Time) (o 
 		}
 	}
 	return o, false
-}
-
-// StillCarved returns which of the addresses that were handed over to a group are its own by now. What it has given
-// back, or does not serve because it does not fit, others may have handed out since; and so may a replica that learnt
-// of the group late.
-func (x *Leases) StillCarved(group string) *netipx.IPSet {
-	x.core.mu.RLock()
-	defer x.core.mu.RUnlock()
-	p := x.core.state.pools.byName[group]
-	if p == nil || p.Carved == nil || p.Block {
-		return &netipx.IPSet{}
-	}
-	own := p.Carved
-	if p.Valid() {
-		own = ipaddr.Intersect(own, p.Plan.Usable)
-	}
-	var held []netip.Addr
-	for _, q := range x.core.state.pools.kin(p) {
-		if !p.Valid() && q.Plan.Usable.Overlaps(own) {
-			own = ipaddr.Subtract(own, q.Plan.Usable)
-		}
-		if m := x.core.state.members.byPool[q.Name]; m != nil {
-			for r := range m.draining {
-				if own.Contains(r.addr) && (r.state == lease.Active || r.claim() != "") {
-					held = append(held, r.addr)
-				}
-			}
-		}
-	}
-	if len(held) > 0 {
-		own = ipaddr.Subtract(own, ipaddr.SetOfAddrs(held...))
-	}
-	return own
-}
-
-// kin returns the parent of a group and the other groups of it, as far as they are there.
-func (x *catalogue) kin(p *poolState) (all []*poolState) {
-	if parent := x.roots[p.Parent]; parent != nil && parent != p {
-		all = append(all, parent)
-	}
-	for name := range x.children[p.Parent] {
-		if q := x.roots[name]; q != nil && q != p && name != p.Parent {
-			all = append(all, q)
-		}
-	}
-	return all
-}
-
-// Obstacles returns the leases that keep some addresses from being handed over to a group, in order, with those whose
-// object has gone and is about to be restored; next is when the first of them that only cools has cooled down.
-func (x *Leases) Obstacles(group string, open *netipx.IPSet, now time.Time) (in []Obstacle, next time.Time) {
-	x.core.mu.RLock()
-	defer x.core.mu.RUnlock()
-	p := x.core.state.pools.byName[group]
-	if p == nil {
-		return nil, next
-	}
-	visit := func(r *record) {
-		if r == nil || !open.Contains(r.addr) {
-			return
-		}
-		l := r.lease()
-		o, is := p.Obstacle(l, x.core.state.pools.cooldownOf(l.Pool), now)
-		if !is {
-			return
-		}
-		if in = append(in, o); !o.Cools.IsZero() && (next.IsZero() || o.Cools.Before(next)) {
-			next = o.Cools
-		}
-	}
-	object := func(r *record) {
-		if r != nil && x.core.state.missing.gone[r.addr] == nil {
-			visit(r)
-		}
-	}
-	if ipaddr.SizeOfSet(open) < uint64(x.core.state.leases.byAddr.size) {
-		for _, r := range open.Ranges() {
-			for a := r.From(); r.Contains(a); a = a.Next() {
-				object(x.core.state.leases.record(a))
-			}
-		}
-	} else {
-		for r := range x.core.state.leases.byAddr.all() {
-			object(r)
-		}
-	}
-	for _, r := range x.core.state.missing.gone {
-		visit(r)
-	}
-	slices.SortFunc(in, func(a, b Obstacle) int { return a.Lease.Addr.Compare(b.Lease.Addr) })
-	return in, next
-}
-
-// cooldownOf returns the cooldown of a pool; none for one that is not there.
-func (x *catalogue) cooldownOf(pool string) time.Duration {
-	if p := x.byName[pool]; p != nil {
-		return p.Cooldown
-	}
-	return 0
 }

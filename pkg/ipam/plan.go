@@ -56,7 +56,7 @@ func NewPlan(s PlanSpec) (Plan, error) {
 	if len(s.Available) == 1 {
 		p.CIDR, _ = netip.ParsePrefix(s.Available[0]) // invalid for any other notation
 	}
-	unusable := slices.DeleteFunc(p.unusable(), func(a netip.Addr) bool { return !available.all.Contains(a) })
+	unusable := slices.DeleteFunc(p.Unusable(), func(a netip.Addr) bool { return !available.all.Contains(a) })
 	p.Usable = ipaddr.Subtract(available.all, excluded.all, ipaddr.SetOfAddrs(unusable...))
 	p.Ranged, p.Single = ipaddr.Intersect(available.ranged, p.Usable), ipaddr.Intersect(available.single, p.Usable)
 	if ipaddr.TooLarge(p.Usable) {
@@ -90,10 +90,10 @@ func newSubnet(s PlanSpec) (p Plan, err error) {
 	return p, nil
 }
 
-// unusable returns the addresses of the subnet that nobody gets: the network and broadcast addresses, and the gateway
+// Unusable returns the addresses of the subnet that nobody gets: the network and broadcast addresses, and the gateway
 // if there is one. A subnet of one or two addresses has neither network nor broadcast address (RFC 3021, RFC 6164);
 // IPv6 has no broadcast.
-func (p Plan) unusable() []netip.Addr {
+func (p Plan) Unusable() []netip.Addr {
 	var addrs []netip.Addr
 	if p.Gateway.IsValid() {
 		addrs = append(addrs, p.Gateway)
@@ -107,8 +107,8 @@ func (p Plan) unusable() []netip.Addr {
 	return addrs
 }
 
-// role names what an unusable address is for.
-func (p Plan) role(a netip.Addr) string {
+// Role names what an unusable address is for.
+func (p Plan) Role(a netip.Addr) string {
 	switch a {
 	case p.Gateway:
 		return "gateway"

@@ -6,7 +6,7 @@ import (
 
 	"go4.org/netipx"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -81,9 +81,9 @@ const (
 	Lowest Order = "Lowest"
 )
 
-// start returns the number at or after which a pool looks for a free address. The numbers of a pool are in the order of
+// Start returns the number at or after which a pool looks for a free address. The numbers of a pool are in the order of
 // its addresses.
-func (p Pool) start(spread uint64) uint64 {
+func (p Pool) Start(spread uint64) uint64 {
 	if p.Order == Lowest {
 		return 0
 	}
@@ -115,7 +115,7 @@ func (p Pool) Serves() bool {
 	return p.Valid() && !p.Cordoned && !p.Terminating && !p.Carving && p.ByParent == explain.Serves
 }
 
-// Usable returns the addresses that the pool may hand out, taken or not; none where its spec cannot be used.
+// Usable returns the addresses that the pool may hand out, taken or not; none if its spec cannot be used.
 func (p Pool) Usable() *netipx.IPSet {
 	if p.Plan.Usable == nil || !p.Valid() {
 		return &netipx.IPSet{}

@@ -1,12 +1,6 @@
 package ipam
 
-import (
-	"net/netip"
-	"time"
-
-	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
-	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
-)
+import "time"
 
 // PoolCounts are the counts of one pool.
 type PoolCounts struct {
@@ -23,92 +17,4 @@ type PoolCounts struct {
 	NextFree time.Time
 	// Objects, Active and Reserved count the objects that name the pool.
 	Objects, Active, Reserved int
-}
-
-// Counts counts a pool as it is at a time, at no cost.
-func (x *Pools) Counts(name string, now time.Time) PoolCounts {
-	x.core.mu.Lock()
-	defer x.core.mu.Unlock()
-	x.core.state.now = now.UnixNano()
-	return x.core.state.countsOf(name)
-}
-
-func (x *state) countsOf(name string) (c PoolCounts) {
-	if p := x.pools.byName[name]; p != nil {
-		x.expireCooldowns(p)
-		c.Served, c.Free = ipaddr.AddSaturated(p.n, p.later), p.free()
-		c.Cooling, c.NextFree = p.cooling(), x.nextCooled(p)
-	}
-	all := x.tallyOf(name)
-	c.Objects, c.Active, c.Reserved = all.objects, all.active, all.reserved
-	c.Capacity = ipaddr.AddSaturated(c.Served, uint64(x.heldElsewhere(name)))
-	return c
-}
-
-// heldElsewhere counts the held addresses of a pool that it does not serve. There is none to look at unless it loses
-// addresses to another, and all that it has only where it loses some to several: an address may be among those of
-// each.
-func (x *state) heldElsewhere(name string) (n int) {
-	p, all := x.pools.byName[name], x.tallyOf(name)
-	if p == nil || !p.Valid() {
-		return all.active + all.reserved
-	}
-	lost := 0
-	for _, o := range p.overlaps {
-		if o.winner == p {
-			continue
-		}
-		lost++
-		n += o.heldBy(p)
-	}
-	if lost < 2 || n == 0 {
-		return n + all.draining
-	}
-	n = 0
-	for m := range x.membersOf(p) {
-		for r := range m.records {
-			if r.state != lease.Available {
-				if by, _, ok := x.pools.segmentOf(r.addr); !ok || by != p {
-					n++
-				}
-			}
-		}
-	}
-	return n
-}
-
-// tallyOf counts the leases that name a pool, and those that name one of its blocks.
-func (x *state) tallyOf(name string) (t tally) {
-	if m := x.members.byPool[name]; m != nil {
-		t.add(m, +1)
-	}
-	if p := x.pools.byName[name]; p != nil && p.split != nil {
-		b := p.split.members
-		t.objects, t.active, t.reserved = t.objects+b.objects, t.active+b.active, t.reserved+b.reserved
-		t.retained, t.draining = t.retained+b.retained, t.draining+b.draining
-	}
-	return t
-}
-
-// SetGone says how many leases of each pool are held for pods that are gone. Refusals tell it, and nothing goes by it.
-func (x *Pools) SetGone(byPool map[string]int) {
-	x.core.mu.Lock()
-	defer x.core.mu.Unlock()
-	x.core.state.gone = byPool
-}
-
-// Draining counts, per host, the held addresses of a pool that are no longer in its plan.
-func (x *Pools) Draining(name string) map[netip.Addr]int {
-	x.core.mu.RLock()
-	defer x.core.mu.RUnlock()
-	p, by := x.core.state.pools.byName[name], map[netip.Addr]int{}
-	if p == nil || x.core.state.tallyOf(name).draining == 0 {
-		return nil
-	}
-	for m := range x.core.state.membersOf(p) {
-		for r := range m.draining {
-			by[r.host.Value()]++
-		}
-	}
-	return by
 }

@@ -6,7 +6,14 @@ import (
 	"slices"
 )
 
-// Quota returns how many addresses of the pool count for a namespace at most; ok is false where that is not bounded.
+// BoundsKept reports whether what a namespace keeps of the pool without using it is bounded by what the pool has free:
+// the pool serves every namespace, and says nothing of how much this one may have.
+func (p Pool) BoundsKept(namespace string) bool {
+	_, quota := p.Quota(namespace)
+	return !quota && namespace != "" && !p.Block && p.InDefaultChain()
+}
+
+// Quota returns how many addresses of the pool count for a namespace at most; ok is false if that is not bounded.
 func (p Pool) Quota(namespace string) (limit int, ok bool) {
 	if limit, ok = p.Quotas[namespace]; ok {
 		return limit, true

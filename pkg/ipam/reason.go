@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -262,17 +262,17 @@ func RefuseFacts(reason Reason, facts explain.Facts) *Refusal {
 	return &Refusal{Reason: reason, Message: facts.Message(), Hint: facts.Hint()}
 }
 
-// refuseHeld makes a Refusal of facts that name a holder in By.
-func refuseHeld(reason Reason, facts explain.Facts, by lease.Holder) *Refusal {
+// RefuseHeld makes a Refusal of facts that name a holder in By.
+func RefuseHeld(reason Reason, facts explain.Facts, by lease.Holder) *Refusal {
 	return RefuseFacts(reason, facts).Naming(by, func(other string) *Refusal {
 		facts.By = other
 		return RefuseFacts(reason, facts)
 	})
 }
 
-// refuseBecause makes a Refusal of facts and of the refusals that led to it, each of which may name a holder. The next
+// RefuseBecause makes a Refusal of facts and of the refusals that led to it, each of which may name a holder. The next
 // step, if the facts have one, is that of the first.
-func refuseBecause(reason Reason, facts explain.Facts, because []*Refusal) *Refusal {
+func RefuseBecause(reason Reason, facts explain.Facts, because []*Refusal) *Refusal {
 	to := func(reader Reader) *Refusal {
 		told := facts
 		for i, why := range because {

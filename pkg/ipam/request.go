@@ -11,6 +11,17 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
+// Pick is an address chosen for a request. It is assumed for the request until Forget.
+type Pick struct {
+	Pool Pool
+	// Current is the address as it is now; version 0 when it has no object.
+	Current lease.Lease
+	// Slot is which of the request's sets the address is from.
+	Slot int
+	// NewBlock: the pool is a block that does not exist yet. It has to be made before the address is given.
+	NewBlock bool
+}
+
 // PickRequest is what a request wants of the index.
 type PickRequest struct {
 	// Host that asks; invalid for a request by hand, and for one that is Ahead.
@@ -61,92 +72,84 @@ type PickRequest struct {
 	Key string
 	// Who names the requester in messages, such as "pod a/b"; Holder is what histories call it, such as "a/b".
 	Who, Holder string
-	// try is the way in which pick tries to serve the request at present.
-	try try
+	// Try is the way in which pick tries to serve the request at present.
+	Try Try
 }
 
-// byHand reports whether an operator names the pool for an owner that is on no host: which hosts and
+// ByHand reports whether an operator names the pool for an owner that is on no host: which hosts and
 // namespaces the pool is for does not matter then.
-func (w PickRequest) byHand() bool { return w.Owner != "" && len(w.Pools) > 0 && !w.Host.IsValid() }
+func (w PickRequest) ByHand() bool { return w.Owner != "" && len(w.Pools) > 0 && !w.Host.IsValid() }
 
-// names reports whether the request asks for a pool by its name or by that of its network.
-func (w PickRequest) names(p *poolState) bool {
+// Names reports whether the request asks for a pool by its name or by that of its network.
+func (w PickRequest) Names(p Pool) bool {
 	return slices.Contains(w.Pools, p.Name) || w.Network != "" && w.Network == p.Network
 }
 
-// need is one address that a request takes.
-type need struct {
-	slot   int
-	family ipaddr.Family
-	among  *netipx.IPSet // nil for any
+// NameOf returns which of the names that a request gives is that of a pool, or of the whole of which the pool is a
+// block; -1 for none.
+func (w PickRequest) NameOf(p Pool) int {
+	return slices.IndexFunc(w.Pools, func(name string) bool { return name == p.Name || name == p.CountedAs() })
 }
 
-// needs returns the addresses that the request takes, whether or not it has them; of a family that no pool has it
+// Need is one address that a request takes.
+type Need struct {
+	Slot   int
+	Family ipaddr.Family
+	Among  *netipx.IPSet // nil for any
+}
+
+// Needs returns the addresses that the request takes, whether or not it has them; of a family that no pool has it
 // takes none, unless its families say so. Those with the least choice come first.
-func (w PickRequest) needs() (all []need) {
+func (w PickRequest) Needs() (all []Need) {
 	all = w.eachNeed()
-	return slices.DeleteFunc(all, func(n need) bool { return !w.takes(n.family) })
+	return slices.DeleteFunc(all, func(n Need) bool { return !w.takes(n.Family) })
 }
 
-func (w PickRequest) eachNeed() (all []need) {
+func (w PickRequest) eachNeed() (all []Need) {
 	if len(w.Sets) == 0 {
-		return []need{{family: ipaddr.IPv4}, {family: ipaddr.IPv6}}
+		return []Need{{Family: ipaddr.IPv4}, {Family: ipaddr.IPv6}}
 	}
 	for slot, set := range w.Sets {
 		for _, f := range ipaddr.Families() {
 			if ipaddr.HasFamily(set, f) {
-				all = append(all, need{slot, f, set})
+				all = append(all, Need{slot, f, set})
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b need) int { // sets may overlap
-		return cmp.Compare(ipaddr.SizeOfSet(a.among), ipaddr.SizeOfSet(b.among))
+	slices.SortStableFunc(all, func(a, b Need) int { // sets may overlap
+		return cmp.Compare(ipaddr.SizeOfSet(a.Among), ipaddr.SizeOfSet(b.Among))
 	})
 	return all
 }
 
-// needFor returns the need that an address of the request serves.
-func (w PickRequest) needFor(l lease.Lease) need {
-	n := need{slot: l.Slot, family: ipaddr.FamilyOf(l.Addr)}
+// NeedFor returns the need that an address of the request serves.
+func (w PickRequest) NeedFor(l lease.Lease) Need {
+	n := Need{Slot: l.Slot, Family: ipaddr.FamilyOf(l.Addr)}
 	if l.Slot < len(w.Sets) {
-		n.among = w.Sets[l.Slot]
+		n.Among = w.Sets[l.Slot]
 	}
 	return n
 }
 
-// promised reports whether an address is assumed for somebody else who has not asked for it yet.
-func (w PickRequest) promised(a netip.Addr) bool { return w.Promised != nil && w.Promised(a) }
+// IsPromised reports whether an address is assumed for somebody else who has not asked for it yet.
+func (w PickRequest) IsPromised(a netip.Addr) bool { return w.Promised != nil && w.Promised(a) }
 
-// covers reports whether the request has an address of a need, or gets one of those chosen for it.
-func (w PickRequest) covers(n need, chosen []choice) bool {
-	has := func(l lease.Lease) bool { return ipaddr.FamilyOf(l.Addr) == n.family && l.Slot == n.slot }
-	gets := func(c choice) bool { return ipaddr.FamilyOf(c.addr) == n.family && c.slot == n.slot }
-	return slices.ContainsFunc(w.Have, has) || slices.ContainsFunc(chosen, gets)
-}
-
-// slotOf returns the first of the request's sets that has an address.
-func (w PickRequest) slotOf(a netip.Addr) int {
+// SlotOf returns the first of the request's sets that has an address.
+func (w PickRequest) SlotOf(a netip.Addr) int {
 	return max(0, slices.IndexFunc(w.Sets, func(s *netipx.IPSet) bool { return s.Contains(a) }))
 }
 
-// admitted reports whether an address that is kept for a claim may go to the request.
-func (w PickRequest) admitted(l lease.Lease) bool {
+// Admits reports whether an address that is kept for a claim may go to the request.
+func (w PickRequest) Admits(l lease.Lease) bool {
 	terms := lease.Retention{Claim: w.Claim, PodPrimaryKey: w.PodPrimaryKey}
-	return l.Admits(lease.Holder{IfName: w.IfName, Slot: w.slotOf(l.Addr)}, terms)
+	return l.Admits(lease.Holder{IfName: w.IfName, Slot: w.SlotOf(l.Addr)}, terms)
 }
 
-// chargedTo returns the namespaces that an address which the request takes counts for. One that is ahead of all pods is
+// ChargedTo returns the namespaces that an address which the request takes counts for. One that is ahead of all pods is
 // for its claim alone.
-func (w PickRequest) chargedTo() lease.ChargedNamespaces {
+func (w PickRequest) ChargedTo() lease.ChargedNamespaces {
 	if w.Ahead {
 		return lease.ChargedNamespaces{"", lease.ClaimNamespace(w.Claim)}
 	}
 	return lease.ChargedNamespaces{w.Namespace, lease.ClaimNamespace(w.Claim)}
-}
-
-// choice is an address and the pool that serves it.
-type choice struct {
-	pool *poolState
-	addr netip.Addr
-	slot int
 }

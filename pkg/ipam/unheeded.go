@@ -19,14 +19,14 @@ func (p Pool) Unheeded(before, parent Pool) (fields []string) {
 		{"hosts", len(p.Hosts) > 0, func(o Pool) bool { return !maps.Equal(p.Hosts, o.Hosts) }},
 		{"hostSubnets", len(p.HostSubnets) > 0, func(o Pool) bool { return !maps.Equal(p.HostSubnets, o.HostSubnets) }},
 		{"hostSelector", p.HostSelector != nil, func(o Pool) bool {
-			return !sameSelector(p.HostSelector,
+			return !SameSelector(p.HostSelector,
 				o.HostSelector)
 		}},
 		{"excludeIPs", p.Plan.Excluded != nil && len(p.Plan.Excluded.Ranges()) > 0, func(o Pool) bool {
 			return o.Plan.Excluded == nil || !p.Plan.Excluded.Equal(o.Plan.Excluded)
 		}},
 		{"namespaceSelector", p.NamespaceSelector != nil, func(o Pool) bool {
-			return !sameSelector(p.NamespaceSelector, o.NamespaceSelector)
+			return !SameSelector(p.NamespaceSelector, o.NamespaceSelector)
 		}},
 		{"default", p.NotDefault, func(o Pool) bool { return !o.NotDefault }},
 		{"network", p.Network != "", func(o Pool) bool { return p.Network != o.Network }},

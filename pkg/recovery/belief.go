@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -43,7 +44,7 @@ func (m *maker) doubt(pod workload.Pod, a netip.Addr, pool string, current lease
 }
 
 // offer returns why the pool of a lease would not give its holder the address; nil if it would.
-func offer(x *ipam.Index, l lease.Lease, now time.Time) *ipam.Refusal {
+func offer(x *index.Index, l lease.Lease, now time.Time) *ipam.Refusal {
 	_, refusal := x.Propose(ipam.PickRequest{
 		Host: l.Host, Namespace: l.Namespace, PodUID: l.PodUID, Pools: []string{l.Pool}, Addrs: []netip.Addr{l.Addr},
 		Who: "pod " + l.Who(), Holder: l.Who(),

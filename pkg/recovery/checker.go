@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -50,7 +50,7 @@ type Checker struct {
 // CheckerConfig has the dependencies of a Checker.
 type CheckerConfig struct {
 	Cache  client.Reader
-	Index  *ipam.Index
+	Index  *index.Index
 	Leases *store.Client
 	Pods   *workload.Pods
 	// Synced returns an error that names the lists that have not arrived yet; nil if all have.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -36,10 +37,10 @@ func TestMoreIsLostThanWasRebuilt(t *testing.T) {
 			}, netip.PrefixFrom(at(0), 26).String())
 			of := p
 			if size > 0 {
-				block := netip.PrefixFrom(at(8), size)
+				cidr := netip.PrefixFrom(at(8), size)
 				of = set(ipam.Pool{
-					Name: ipam.BlockName(p.Name, block), Parent: p.Name, Namespaces: map[string]struct{}{"default": {}},
-				}, block.String())
+					Name: block.Name(p.Name, cidr), Parent: p.Name, Namespaces: map[string]struct{}{"default": {}},
+				}, cidr.String())
 			}
 			rebuilt := r.newPod(t, "more-"+name+"-rebuilt", at(9))
 			r.newPod(t, "more-"+name+"-lost", at(10))

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/controlplane"
@@ -38,7 +38,7 @@ var identity = sync.OnceValues(func() (*rest.Config, error) {
 
 // replica is what a controller has of this package: an index with its feed and a restorer.
 type replica struct {
-	index  *ipam.Index
+	index  *index.Index
 	leases *store.Client
 	admin  client.Client
 	// tap counts the requests of both.
@@ -51,7 +51,7 @@ func newReplica(t *testing.T) *replica {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &replica{index: ipam.NewIndex(), tap: &intercept.Tap{}}
+	r := &replica{index: index.New(), tap: &intercept.Tap{}}
 	cfg = rest.CopyConfig(cfg)
 	admin := rest.CopyConfig(cluster.Config)
 	cfg.Wrap(r.tap.Wrap)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -22,7 +23,7 @@ type Input struct {
 	// Now is the API server's time before the pods were read.
 	Now time.Time
 	// Index has the pools and the remaining leases.
-	Index *ipam.Index
+	Index *index.Index
 	Pods  iter.Seq[workload.Pod]
 	// Hosts returns the addresses of a pod's Node; none while the Node is unknown.
 	Hosts func(workload.Pod) []netip.Addr

@@ -12,6 +12,7 @@ import (
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -257,7 +258,7 @@ func TestMake(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := ipam.NewIndex()
+			x := index.New()
 			for pool, spec := range map[string]ipam.PlanSpec{
 				"a": {Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.254", Available: []string{"10.0.0.10-10.0.0.20"}},
 				"b": {Net: "2001:db8::", Mask: 64, Gateway: "2001:db8::1", Available: []string{"2001:db8::10-2001:db8::20"}},
@@ -322,7 +323,7 @@ func TestMake(t *testing.T) {
 // TestMakeBesideGroup: an address that a group has not taken from its parent yet was the parent's, and is so again; the
 // others of its range are its own.
 func TestMakeBesideGroup(t *testing.T) {
-	x := ipam.NewIndex()
+	x := index.New()
 	for name, available := range map[string]string{"blue": "10.0.0.10-10.0.0.99", "eng": "10.0.0.20-10.0.0.29"} {
 		plan, err := ipam.NewPlan(ipam.PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.254", Available: []string{available}})
 		if err != nil {

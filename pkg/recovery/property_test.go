@@ -11,19 +11,20 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // fixture is a cluster of a few pods that report a few addresses, of which some objects are left.
 type fixture struct {
-	index  *ipam.Index
+	index  *index.Index
 	leases map[netip.Addr]lease.Lease
 	pods   []workload.Pod
 }
 
 func drawFixture(t *rapid.T) fixture {
-	f := fixture{index: ipam.NewIndex(), leases: map[netip.Addr]lease.Lease{}}
+	f := fixture{index: index.New(), leases: map[netip.Addr]lease.Lease{}}
 	// The pool serves .10 to .15; of what is drawn, .16 and .17 are in none.
 	plan, err := ipam.NewPlan(ipam.PlanSpec{
 		Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.254", Available: []string{"10.0.0.10-10.0.0.15"},

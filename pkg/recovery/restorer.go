@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -28,7 +28,7 @@ const (
 // the holder is really gone, the garbage collection takes the address back. The restorer runs on every replica: the
 // first write wins. It also removes objects that were deleted by hand while they were held, after their release.
 type Restorer struct {
-	index  *ipam.Index
+	index  *index.Index
 	leases *store.Client
 	log    *slog.Logger
 	// restored is called for every restored lease.
@@ -37,7 +37,7 @@ type Restorer struct {
 }
 
 // NewRestorer returns the restorer of an index. Call it before the index is fed.
-func NewRestorer(index *ipam.Index, leases *store.Client, log *slog.Logger, restored func(l lease.Lease)) *Restorer {
+func NewRestorer(index *index.Index, leases *store.Client, log *slog.Logger, restored func(l lease.Lease)) *Restorer {
 	r := &Restorer{
 		index: index, leases: leases, log: log, restored: restored,
 		queue: workqueue.NewTypedRateLimitingQueue(

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -47,7 +48,7 @@ type WitnessesConfig struct {
 	// Ask asks one of them. seen is false if nobody there can have seen anything; the error says that somebody may be
 	// there who does not answer.
 	Ask    func(ctx context.Context, url string) (w Witness, seen bool, err error)
-	Index  *ipam.Index
+	Index  *index.Index
 	Leases *store.Client
 	// Synced reports whether the index has a full list.
 	Synced func() bool

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 )
 
 // TestWitnesses: a replica that has just started gives nothing new until each of the others has said what it has seen,
@@ -51,7 +52,7 @@ func TestWitnesses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				began, x := time.Now(), ipam.NewIndex()
+				began, x := time.Now(), index.New()
 				x.Feed.ResetTo(nil, present)
 				x.Feed.Returned()
 				w := NewWitnesses(WitnessesConfig{

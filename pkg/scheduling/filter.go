@@ -13,6 +13,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -38,7 +39,7 @@ const patience = time.Second
 // Extender filters and scores nodes for pods. Its fields do not change once it is in use; its methods may be called at
 // the same time.
 type Extender struct {
-	Index       *ipam.Index
+	Index       *index.Index
 	Constraints allocator.ConstraintsFinder
 	Pods        allocator.PodFinder
 	// NodeAddrs returns the addresses of a node; none if the node is not known.
@@ -53,7 +54,7 @@ type Extender struct {
 
 // New returns an Extender without assumed pods.
 func New(
-	index *ipam.Index, constraints allocator.ConstraintsFinder, pods allocator.PodFinder,
+	index *index.Index, constraints allocator.ConstraintsFinder, pods allocator.PodFinder,
 	nodeAddrs func(string) []netip.Addr, now func() time.Time, r Resources,
 ) *Extender {
 	return &Extender{

@@ -20,6 +20,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -60,7 +61,7 @@ func (f *fixture) FindLive(ctx context.Context, namespace, name, uid string) (wo
 func newFixture(t *testing.T, addresses ...int) *fixture {
 	t.Helper()
 	f := &fixture{t: t, terms: map[string]allocator.Constraints{}, wrong: map[string]error{}, missing: map[string]bool{}}
-	index := ipam.NewIndex()
+	index := index.New()
 	nodes := map[string][]netip.Addr{"bare": {netip.MustParseAddr("192.0.9.1")}}
 	for rack := 1; rack <= len(addresses); rack++ {
 		plan, err := ipam.NewPlan(ipam.PlanSpec{Net: fmt.Sprintf("10.%d.0.0", rack), Mask: 24,

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
@@ -19,7 +19,7 @@ func tapped(t *testing.T, tap *intercept.Tap) *Client {
 	t.Helper()
 	cfg := &rest.Config{Host: "http://api.invalid"}
 	cfg.Wrap(tap.Wrap)
-	return connectTo(t, cfg, ipam.NewIndex())
+	return connectTo(t, cfg, index.New())
 }
 
 func anything(*http.Request) bool { return true }

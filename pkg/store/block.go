@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/limiter"
 )
 
@@ -75,6 +76,6 @@ func IsBlock(o *v1.BCSNetPool) bool {
 	if o.Spec.Parent == "" || len(o.Spec.AvailableIPs) != 1 {
 		return false
 	}
-	block, err := netip.ParsePrefix(o.Spec.AvailableIPs[0])
-	return err == nil && ipam.IsBlockName(o.Name, o.Spec.Parent, block)
+	cidr, err := netip.ParsePrefix(o.Spec.AvailableIPs[0])
+	return err == nil && block.IsName(o.Name, o.Spec.Parent, cidr)
 }

@@ -18,7 +18,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/limiter"
@@ -55,7 +55,7 @@ type Client struct {
 	limiter *limiter.Limiter
 	clock   *Clock
 	// index receives every stored write; nil for none.
-	index *ipam.Index
+	index *index.Index
 	// behind is called if an answer shows that the store was restored to an older state.
 	behind func()
 	// watched reports whether a watch feeds the index; nil if there is no watch.
@@ -70,7 +70,7 @@ type Client struct {
 }
 
 // New returns a client. The index may be nil; the clock learns from every answer of the API server.
-func New(cfg *rest.Config, index *ipam.Index, clock *Clock) (*Client, error) {
+func New(cfg *rest.Config, index *index.Index, clock *Clock) (*Client, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Wrap(clock.Wrap)
 	r, err := restClient(cfg)

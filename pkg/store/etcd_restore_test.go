@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -291,7 +291,7 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 func TestRestoreThatTheFeedIsToldOf(t *testing.T) {
 	cfg, restores, addr := config(t, nil), NewRestores(), subnet()
 	cfg.Wrap(restores.Wrap)
-	c := connectTo(t, cfg, ipam.NewIndex())
+	c := connectTo(t, cfg, index.New())
 	f := NewFeed(c)
 	var others atomic.Int32
 	f.OnRestore(func() { others.Add(1); restores.Noticed("bcsnetips") })

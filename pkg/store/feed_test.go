@@ -23,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
@@ -171,7 +171,7 @@ func TestFeedListsInPages(t *testing.T) {
 		}
 		return next.RoundTrip(r)
 	})
-	c := connectTo(t, config(t, tap), ipam.NewIndex())
+	c := connectTo(t, config(t, tap), index.New())
 	c.pageSize = 3
 	f := NewFeed(c)
 	start(t, f)
@@ -278,7 +278,7 @@ func TestWriteWhileNoWatchRuns(t *testing.T) {
 	} {
 		n++
 		t.Run(name, func(t *testing.T) {
-			c := connectTo(t, config(t, nil), ipam.NewIndex())
+			c := connectTo(t, config(t, nil), index.New())
 			noticed := false
 			c.watched, c.behind = func() bool { return tc.watched }, func() { noticed = true }
 			now := write(t, direct, active(t, write(t, direct, available(addr(n))), "now"))
@@ -341,7 +341,7 @@ func TestWriteOfAnEarlierEpoch(t *testing.T) {
 				now := write(t, direct, active(t, write(t, direct, available(addr(n))), "now"))
 				believed := at(active(t, available(addr(n)), "before"), now.Version)
 				tap := &intercept.Tap{}
-				c := connectTo(t, config(t, tap), ipam.NewIndex())
+				c := connectTo(t, config(t, tap), index.New())
 				var watched atomic.Bool
 				watched.Store(when != "while its object is read")
 				c.watched = watched.Load
@@ -384,7 +384,7 @@ func TestWriteOfAnEarlierEpoch(t *testing.T) {
 			})
 		}
 	}
-	c := connectTo(t, config(t, nil), ipam.NewIndex())
+	c := connectTo(t, config(t, nil), index.New())
 	picked := active(t, available(addr(200)), "picked")
 	c.index.Feed.ResetTo(nil, 1)
 	if _, err := c.Write(t.Context(), picked); !errors.Is(err, ErrConflict) {
@@ -450,7 +450,7 @@ func TestReadBehindWhatWasSeen(t *testing.T) {
 
 // A restore after which the versions were raised counts like any other: whether leases were lost is checked anew.
 func TestRestoreWithRaisedVersions(t *testing.T) {
-	index, addr := ipam.NewIndex(), subnet()
+	index, addr := index.New(), subnet()
 	f := NewFeed(connectTo(t, config(t, nil), index))
 	l := available(addr(1))
 	list := func(version uint64, as string) {
@@ -714,7 +714,7 @@ func TestFeedUnderFire(t *testing.T) {
 	tap, gate := &intercept.Tap{}, intercept.NewGate()
 	gate.Open()
 	tap.On(watches, gate.HoldStream)
-	index := ipam.NewIndex()
+	index := index.New()
 	var mu sync.Mutex
 	noticed := map[netip.Addr]lease.Lease{}
 	index.Feed.Subscribe(func(_, l lease.Lease) {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
@@ -40,7 +40,7 @@ func TestFieldsOfALaterReleaseAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := connectTo(t, cfg, ipam.NewIndex())
+	c := connectTo(t, cfg, index.New())
 	feed := NewFeed(c)
 	start(t, feed)
 	controlplane.Until(t, "the feed has a list", feed.Synced)

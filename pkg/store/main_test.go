@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
@@ -50,7 +50,7 @@ func connect(t testing.TB, tap *intercept.Tap) *Client {
 	return connectTo(t, config(t, tap), nil)
 }
 
-func connectTo(t testing.TB, cfg *rest.Config, index *ipam.Index) *Client {
+func connectTo(t testing.TB, cfg *rest.Config, index *index.Index) *Client {
 	t.Helper()
 	c, err := New(cfg, index, NewClock(nil))
 	if err != nil {
@@ -156,7 +156,7 @@ func feeding(t testing.TB, tap *intercept.Tap) (*Client, *Feed) {
 	t.Helper()
 	cfg := config(t, tap)
 	cfg.Wrap(NewRestores().Wrap)
-	c := connectTo(t, cfg, ipam.NewIndex())
+	c := connectTo(t, cfg, index.New())
 	f := NewFeed(c)
 	start(t, f)
 	return c, f
@@ -176,7 +176,7 @@ func start(t testing.TB, f *Feed) (stop func()) {
 	return stop
 }
 
-func has(index *ipam.Index, a netip.Addr, version uint64) func() bool {
+func has(index *index.Index, a netip.Addr, version uint64) func() bool {
 	return func() bool {
 		l, ok := index.Leases.Get(a)
 		return ok && l.Version == version

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
@@ -36,7 +36,7 @@ func proxied(t *testing.T) (*Client, *intercept.Proxy) {
 	}
 	t.Cleanup(p.Close)
 	cfg.Host = "https://" + p.Addr()
-	return connectTo(t, cfg, ipam.NewIndex()), p
+	return connectTo(t, cfg, index.New()), p
 }
 
 type writing struct {
@@ -368,7 +368,7 @@ func TestRealRefusals(t *testing.T) {
 
 // The API server goes and comes back: what was refused meanwhile was not stored.
 func TestAPIServerDown(t *testing.T) {
-	c := connectTo(t, config(t, nil), ipam.NewIndex())
+	c := connectTo(t, config(t, nil), index.New())
 	feed := NewFeed(c)
 	start(t, feed)
 	controlplane.Until(t, "the feed has a list", feed.Synced)

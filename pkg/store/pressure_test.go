@@ -9,7 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/limiter"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
@@ -112,7 +112,7 @@ func TestStats(t *testing.T) {
 // Stages are told to the observer in their order, and the feed counts what it began.
 func TestObserver(t *testing.T) {
 	t.Parallel()
-	c := connectTo(t, config(t, nil), ipam.NewIndex())
+	c := connectTo(t, config(t, nil), index.New())
 	var mu sync.Mutex
 	var got []Stage
 	c.Observe(func(_ context.Context, s Stage) func(error) {

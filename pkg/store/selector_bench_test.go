@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 )
 
 const (
@@ -58,8 +59,8 @@ func rackNode(i, rack int) ipam.Node {
 }
 
 // racks returns an index of nodes in racks, and of a pool for each rack where the pools are wanted, too.
-func racks(pools int) *ipam.Index {
-	x := ipam.NewIndex()
+func racks(pools int) *index.Index {
+	x := index.New()
 	for i := range benchNodes {
 		x.Pools.SetNode(fmt.Sprint("node-", i), rackNode(i, i%benchRacks))
 	}
@@ -102,7 +103,7 @@ func BenchmarkHostSelectors(b *testing.B) {
 	})
 	b.Run("a start that lists pools before nodes", func(b *testing.B) {
 		for b.Loop() {
-			x := ipam.NewIndex()
+			x := index.New()
 			for i := range benchRacks {
 				x.Pools.SetPool(rackPool(i, i))
 			}
@@ -126,7 +127,7 @@ func BenchmarkHostSelectors(b *testing.B) {
 	b.Run("memory", func(b *testing.B) {
 		var with, without uint64
 		for b.Loop() {
-			without, with = heapOf(func() *ipam.Index { return racks(0) }), heapOf(func() *ipam.Index { return racks(benchRacks) })
+			without, with = heapOf(func() *index.Index { return racks(0) }), heapOf(func() *index.Index { return racks(benchRacks) })
 		}
 		b.ReportMetric(float64(without)/(1<<20), "MiB-of-nodes")
 		b.ReportMetric(float64(with)/(1<<20), "MiB-with-pools")
@@ -134,7 +135,7 @@ func BenchmarkHostSelectors(b *testing.B) {
 }
 
 // heapOf returns what an index keeps in memory.
-func heapOf(build func() *ipam.Index) uint64 {
+func heapOf(build func() *index.Index) uint64 {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)

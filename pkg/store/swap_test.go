@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // Whoever swaps a lease that has changed meanwhile finds in the index what is there.
 func TestSwapRefetches(t *testing.T) {
-	index, addr := ipam.NewIndex(), subnet()
+	index, addr := index.New(), subnet()
 	c, other := connectTo(t, config(t, nil), index), connect(t, nil)
 	first := write(t, c, active(t, available(addr(1)), "first"))
 	next := first

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
@@ -163,7 +163,7 @@ func TestCompareAndSwap(t *testing.T) {
 }
 
 func TestDelete(t *testing.T) {
-	index := ipam.NewIndex()
+	index := index.New()
 	c, addr := connectTo(t, config(t, nil), index), subnet()
 	l := write(t, c, available(addr(1)))
 	newer := write(t, c, lease.Lease{
@@ -441,7 +441,7 @@ func expiredPage(t *testing.T, r *http.Request, token string) *http.Response {
 
 // A dry write is checked like any other, and changes nothing.
 func TestDry(t *testing.T) {
-	index := ipam.NewIndex()
+	index := index.New()
 	c, addr := connectTo(t, config(t, nil), index), subnet()
 	dry := c.Dry()
 	l := lease.Lease{Addr: addr(9), Params: params}

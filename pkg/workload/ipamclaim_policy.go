@@ -10,6 +10,7 @@ import (
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
@@ -88,7 +89,8 @@ func (r Reference) unfit(pod Pod, c *IPAMClaim) *ipam.Refusal {
 
 // decideIPAMClaim makes the policy. claims names the claims that somebody created for the IPAMClaim.
 func decideIPAMClaim(
-	b policyBuilder, c *IPAMClaim, ref Reference, own owned, claims []string, defaults map[string]string, x *ipam.Index,
+	b policyBuilder, c *IPAMClaim, ref Reference, own owned, claims []string, defaults map[string]string,
+	x *index.Index,
 ) (Policy, *ipam.Refusal) {
 	refusal := b.readAll(own, defaults)
 	if refusal == nil {

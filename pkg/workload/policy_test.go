@@ -12,6 +12,7 @@ import (
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
@@ -99,7 +100,7 @@ func (s sample) decide(namespace notes) (Policy, error) {
 }
 
 // decideIn is what the annotations come to beside the pools of an index, if there is one.
-func (s sample) decideIn(x *ipam.Index, namespace notes, known *readings) (Policy, error) {
+func (s sample) decideIn(x *index.Index, namespace notes, known *readings) (Policy, error) {
 	return decide(policyBuilder{pod: s.pod, readings: known}, s.own, s.claims, namespace, "bcsnet-system", x)
 }
 

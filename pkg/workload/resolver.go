@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 )
 
 // Resolver finds the workload and the policy of pods.
@@ -20,7 +21,7 @@ type Resolver struct {
 	// namespace. Other namespaces have their own shared pool of that name. If nil, shared pools are for all namespaces.
 	ServesShared func(ctx context.Context, claim, namespace string) (bool, error)
 	// Index has the networks of pools and addresses. If nil, terms of the whole pod apply to every interface.
-	Index *ipam.Index
+	Index *index.Index
 
 	readings readings
 }
@@ -79,7 +80,7 @@ func (r *Resolver) placeShared(ctx context.Context, pod Pod, p *Policy) (err err
 
 // decide makes a policy of the collected data.
 func decide(
-	b policyBuilder, own owned, claims []string, defaults map[string]string, system string, x *ipam.Index,
+	b policyBuilder, own owned, claims []string, defaults map[string]string, system string, x *index.Index,
 ) (Policy, error) {
 	refusal := b.readAll(own, defaults)
 	if refusal == nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -36,7 +37,7 @@ func (p Pod) otherTerms(level Level, object string, values map[string]string) (a
 // place finds the target of each other term: an interface of the pod, or a network of pools. A term without a target is
 // mistyped: it is refused if the interfaces of the pod are known, and reported as ignored otherwise. A default of the
 // namespace may be for other pods.
-func (b *policyBuilder) place(x *ipam.Index) *ipam.Refusal {
+func (b *policyBuilder) place(x *index.Index) *ipam.Refusal {
 	for _, o := range b.others {
 		has, may := b.pod.mayHave(o.target)
 		switch {

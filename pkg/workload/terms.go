@@ -9,6 +9,7 @@ import (
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -61,8 +62,8 @@ func (p Pod) binding(target string) (binds uint8, ok bool) {
 func (p Pod) interfaceName() string { return cmp.Or(p.IfName, lease.DefaultIfName) }
 
 // Scope returns the origin of the interface's addresses.
-func (p Pod) Scope() ipam.Scope {
-	return ipam.Scope{Network: p.Network, Namespace: p.Namespace, Several: p.Several}
+func (p Pod) Scope() index.Scope {
+	return index.Scope{Network: p.Network, Namespace: p.Namespace, Several: p.Several}
 }
 
 // terms returns the annotations of one object that apply to the interface of the pod, with their nearness, in the order
@@ -100,7 +101,7 @@ const elsewhere = "what it names is of another network"
 
 // bind drops terms of the pod about networks other than the interface's. Without an index it drops nothing. Terms of
 // the interface or of its network always apply. It refuses terms for an unknown interface or network.
-func (b *policyBuilder) bind(x *ipam.Index) *ipam.Refusal {
+func (b *policyBuilder) bind(x *index.Index) *ipam.Refusal {
 	for f, s := range b.said {
 		b.apart = b.apart || s != nil && s.binds != ofPod && ofClaim(Field(f))
 	}
@@ -166,7 +167,7 @@ func (b *policyBuilder) unbind(f Field, why string) {
 }
 
 // fitDefaults drops defaults of the namespace that contradict the request, the pod or its workload.
-func (b *policyBuilder) fitDefaults(x *ipam.Index) {
+func (b *policyBuilder) fitDefaults(x *index.Index) {
 	sets := b.said[fieldSets]
 	for _, f := range []Field{fieldFamilies, fieldFamilyPolicy} {
 		if !b.isDefault(f) {

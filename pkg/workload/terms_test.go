@@ -7,13 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // twoNetworks has the pools lan and lan2 of network lan, sto of network sto, and named, which serves who names it.
-func twoNetworks(t testing.TB) *ipam.Index {
+func twoNetworks(t testing.TB) *index.Index {
 	t.Helper()
-	x := ipam.NewIndex()
+	x := index.New()
 	for name, net := range map[string]string{"lan": "10.206.0.0", "lan2": "10.208.0.0", "sto": "10.207.0.0", "named": "10.212.0.0"} {
 		available := strings.TrimSuffix(net, "0") + "10-" + strings.TrimSuffix(net, "0") + "19"
 		plan, err := ipam.NewPlan(ipam.PlanSpec{

@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -49,7 +50,7 @@ func (b *bench) blocks(ctx context.Context) error {
 	group.SetLimit(maxCallers)
 	for i := range owned {
 		group.Go(func() error {
-			_, err := b.filler.CreateBlock(ctx, block(split, i, tenant(i)))
+			_, err := b.filler.CreateBlock(ctx, tenantBlock(split, i, tenant(i)))
 			return err
 		})
 	}
@@ -97,15 +98,15 @@ func inBlocks(s *v1.BCSNetPoolSpec) { s.BlockSize, s.AutoAssign = blockLength, t
 
 func tenant(i int) string { return fmt.Sprintf("tenant-%d", i) }
 
-// block returns a block of a pool by its number.
-func block(p *v1.BCSNetPool, number int, namespace string) ipam.Pool {
+// tenantBlock returns a block of a pool by its number.
+func tenantBlock(p *v1.BCSNetPool, number int, namespace string) ipam.Pool {
 	parent := store.Pool(p)
 	first := netip.MustParsePrefix(p.Spec.AvailableIPs[0]).Addr().As4()
 	at := uint32(first[0])<<24 | uint32(first[1])<<16 + uint32(number)<<(32-blockLength)
 	addr := netip.AddrFrom4([4]byte{byte(at >> 24), byte(at >> 16), byte(at >> 8), byte(at)})
 	of := ipam.Pool{Parent: p.Name, Block: true, Namespaces: map[string]struct{}{namespace: {}}, Plan: parent.Plan}
 	of.Plan.CIDR = netip.PrefixFrom(addr, blockLength)
-	of.Name = ipam.BlockName(p.Name, of.Plan.CIDR)
+	of.Name = block.Name(p.Name, of.Plan.CIDR)
 	return of
 }
 
@@ -115,7 +116,7 @@ func (b *bench) fillBlocks(ctx context.Context, split *v1.BCSNetPool, have, want
 	var group errgroup.Group
 	group.SetLimit(maxCallers)
 	for i := range owned {
-		of := block(split, i, tenant(i))
+		of := tenantBlock(split, i, tenant(i))
 		params := lease.Params{Pool: flatNetwork, Bits: of.Plan.Subnet.Bits(), Gateway: of.Plan.Gateway}
 		if ofBlocks {
 			params.Pool = of.Name

@@ -196,7 +196,7 @@ func (b *bench) atOnce(ctx context.Context, turn int, to *[]result, one func(i i
 
 // bareNewcomer makes a block and a lease in it, by a client that decides nothing.
 func (b *bench) bareNewcomer(ctx context.Context, p *v1.BCSNetPool, i int) error {
-	of := block(p, i, "bare-"+tenant(i))
+	of := tenantBlock(p, i, "bare-"+tenant(i))
 	if _, err := b.bare.client.CreateBlock(ctx, of); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -94,7 +94,7 @@ func indexBytes(ctx context.Context, c *store.Client) (float64, error) {
 		return m.HeapAlloc
 	}
 	before := heap()
-	x := ipam.NewIndex()
+	x := index.New()
 	if err := c.Each(ctx, "", func(l lease.Lease) error { x.Feed.Watched(l); return nil }); err != nil {
 		return 0, err
 	}

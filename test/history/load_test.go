@@ -22,7 +22,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	recording "github.com/bcsnet/bcsnet/pkg/controller/history"
 	"github.com/bcsnet/bcsnet/pkg/history"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
@@ -30,7 +30,7 @@ import (
 // recorded is a recorder with an index of its own, which writes as the controller does.
 type recorded struct {
 	*recording.Recorder
-	index    *ipam.Index
+	index    *index.Index
 	registry *prometheus.Registry
 	version  uint64
 	// writes and bytes count what was sent of the history.
@@ -55,7 +55,7 @@ func (c counting) RoundTrip(q *http.Request) (*http.Response, error) { return c(
 // newRecorded returns a recorder with so many leases in use.
 func newRecorded(tb testing.TB, cfg *rest.Config, leases int) *recorded {
 	tb.Helper()
-	r := &recorded{index: ipam.NewIndex(), registry: prometheus.NewRegistry(), version: 1 << 20}
+	r := &recorded{index: index.New(), registry: prometheus.NewRegistry(), version: 1 << 20}
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1
 	cfg.Wrap(r.count)

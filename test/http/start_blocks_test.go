@@ -15,7 +15,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/controller"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
@@ -39,7 +39,7 @@ func ownedBlocks(
 	for i := range n {
 		b := store.Pool(p)
 		b.Plan.CIDR = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 80, byte(i >> 4), byte(i << 4)}), 28)
-		b.Name, b.Parent, b.Block = ipam.BlockName(name, b.Plan.CIDR), name, true
+		b.Name, b.Parent, b.Block = block.Name(name, b.Plan.CIDR), name, true
 		b.Namespaces = map[string]struct{}{fmt.Sprint("tenant-", i): {}}
 		if _, err := leases.CreateBlock(t.Context(), b); err != nil {
 			t.Fatal(err)

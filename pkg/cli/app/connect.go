@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/suggest"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -130,7 +130,7 @@ func (s *App) Dynamic() (dynamic.Interface, error) {
 func (s *App) Leases() (*store.Client, error) { return s.LeasesWith(nil) }
 
 // LeasesWith returns a client for leases that adds its writes to an index.
-func (s *App) LeasesWith(index *ipam.Index) (*store.Client, error) {
+func (s *App) LeasesWith(index *index.Index) (*store.Client, error) {
 	cfg, err := s.Connect()
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/gone"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -23,7 +23,7 @@ import (
 type Allocator struct {
 	Adder   *allocator.Adder
 	Stocker *allocator.Stocker
-	Index   *ipam.Index
+	Index   *index.Index
 	Leases  *store.Client
 	Stop    func()
 }
@@ -38,9 +38,9 @@ const (
 //
 // forPods adds the parts that serve pods; if it is nil, only owners are served.
 func Start(
-	ctx context.Context, s *app.App, forPods func(*ipam.Index) (allocator.Pods, allocator.ConstraintsFinder),
+	ctx context.Context, s *app.App, forPods func(*index.Index) (allocator.Pods, allocator.ConstraintsFinder),
 ) (*Allocator, error) {
-	index := ipam.NewIndex()
+	index := index.New()
 	leases, err := s.LeasesWith(index)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func Start(
 }
 
 // fillIndex waits for the addresses, and then reads the nodes: addresses of nodes must be known before pools are.
-func fillIndex(ctx context.Context, s *app.App, feed *store.Feed, index *ipam.Index) error {
+func fillIndex(ctx context.Context, s *app.App, feed *store.Feed, index *index.Index) error {
 	began, told := s.Now(), false
 	err := wait.PollUntilContextCancel(ctx, fillEvery, true, func(context.Context) (bool, error) {
 		if !told && s.Now().Sub(began) > slow {

@@ -12,6 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -51,7 +52,7 @@ func (v *SetAside) Run(ctx context.Context) error {
 }
 
 // check returns the addresses to change. Without Again, one address that cannot be changed makes it fail.
-func (v *SetAside) check(x *ipam.Index, all []lease.Lease) (todo []lease.Lease, err error) {
+func (v *SetAside) check(x *index.Index, all []lease.Lease) (todo []lease.Lease, err error) {
 	var failed app.Several
 	var outside, same []netip.Addr
 	var why *ipam.Refusal
@@ -123,7 +124,7 @@ func (v *SetAside) inUse(l lease.Lease) error {
 		WithHint("to take it away: bcsnetctl ip release %s", l.Addr)
 }
 
-func (v *SetAside) write(ctx context.Context, x *ipam.Index, leases *store.Client, todo []lease.Lease) error {
+func (v *SetAside) write(ctx context.Context, x *index.Index, leases *store.Client, todo []lease.Lease) error {
 	verb := lease.VerbReserve
 	if !v.Reserve {
 		verb = lease.VerbUnreserve
@@ -170,7 +171,7 @@ func (v *SetAside) done() string {
 
 // set sets one address aside.
 func (v *SetAside) set(
-	ctx context.Context, x *ipam.Index, leases *store.Client, l lease.Lease, c lease.Change,
+	ctx context.Context, x *index.Index, leases *store.Client, l lease.Lease, c lease.Change,
 ) (lease.Lease, error) {
 	pool, _ := x.Candidate(l.Addr, v.Now())
 	if v.DryRun == app.DryRunClient {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -91,7 +91,7 @@ func TakenOnly() Selectors {
 
 // PoolIndex returns an index of all pools, to find the pool that serves an address. If pools overlap, that depends on
 // the addresses that they hold, so the index has the held addresses of overlapping pools, but no others.
-func PoolIndex(ctx context.Context, s *app.App) (*ipam.Index, error) {
+func PoolIndex(ctx context.Context, s *app.App) (*index.Index, error) {
 	all, err := AllPools(ctx, s)
 	if err != nil {
 		return nil, err

@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // FillHeld adds the nodes and every held address to an index of pools; for the pools named in resting also addresses in
 // cooldown. An address that is free in the index is free for the controller.
-func FillHeld(ctx context.Context, s *app.App, x *ipam.Index, resting []string) error {
+func FillHeld(ctx context.Context, s *app.App, x *index.Index, resting []string) error {
 	leases, err := s.Leases()
 	if err != nil {
 		return err

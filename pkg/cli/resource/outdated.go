@@ -9,13 +9,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // Outdated recognizes leases that were given other settings than their pools have now. A nil one recognizes none.
 type Outdated struct {
-	pools  *ipam.Index
+	pools  *index.Index
 	counts map[string]*lease.Outdated
 }
 

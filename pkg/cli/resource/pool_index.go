@@ -8,19 +8,19 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // IndexOf returns an index of pools, without addresses and namespaces.
-func IndexOf(s *app.App, all []Pool) *ipam.Index {
-	x := ipam.NewIndex()
+func IndexOf(s *app.App, all []Pool) *index.Index {
+	x := index.New()
 	SetPools(x, all, s.Now())
 	return x
 }
 
 // SetPools adds pools to an index, in their state at now.
-func SetPools(x *ipam.Index, all []Pool, now time.Time) {
+func SetPools(x *index.Index, all []Pool, now time.Time) {
 	for _, p := range all {
 		x.Pools.SetPool(store.Pool(p.BCSNetPool))
 		x.Pools.SetRebuilding(p.Name, Rebuilding(p, now))
@@ -28,7 +28,7 @@ func SetPools(x *ipam.Index, all []Pool, now time.Time) {
 }
 
 // SetNodes adds the nodes to an index if the hosts of one of the pools depend on them.
-func SetNodes(ctx context.Context, s *app.App, x *ipam.Index, pools []Pool) {
+func SetNodes(ctx context.Context, s *app.App, x *index.Index, pools []Pool) {
 	for _, n := range NodesFor(ctx, s, pools...) {
 		x.Pools.SetNode(n.Name, n.Known())
 	}
@@ -36,7 +36,7 @@ func SetNodes(ctx context.Context, s *app.App, x *ipam.Index, pools []Pool) {
 
 // SetNamespaces adds the namespaces to an index if one of the pools selects them by labels. If the user may not list
 // them, it only warns: pods then get no address from the index, because it cannot tell which pools are theirs.
-func SetNamespaces(ctx context.Context, s *app.App, x *ipam.Index, pools []Pool) error {
+func SetNamespaces(ctx context.Context, s *app.App, x *index.Index, pools []Pool) error {
 	if !slices.ContainsFunc(pools, func(p Pool) bool { return p.Spec.NamespaceSelector != nil }) {
 		return nil
 	}

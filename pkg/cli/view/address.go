@@ -13,6 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -45,7 +46,7 @@ func Addresses(ctx context.Context, s *app.App, addrs []netip.Addr) ([]Address, 
 		return nil, err
 	}
 	objects := make([]*unstructured.Unstructured, len(addrs))
-	var plans *ipam.Index
+	var plans *index.Index
 	group, asking := errgroup.WithContext(ctx)
 	group.SetLimit(resource.AtOnce)
 	group.Go(func() (err error) {
@@ -72,7 +73,7 @@ func Addresses(ctx context.Context, s *app.App, addrs []netip.Addr) ([]Address, 
 
 // addressViews combines the objects with their pools, claims and pods.
 func addressViews(
-	ctx context.Context, s *app.App, plans *ipam.Index, addrs []netip.Addr, objects []*unstructured.Unstructured,
+	ctx context.Context, s *app.App, plans *index.Index, addrs []netip.Addr, objects []*unstructured.Unstructured,
 ) ([]Address, error) {
 	all := make([]lease.Lease, len(objects))
 	free := false

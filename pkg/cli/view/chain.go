@@ -11,8 +11,9 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 )
 
 // Chain lists the pools from which a namespace draws, and the others.
@@ -74,7 +75,7 @@ func ChainOf(ctx context.Context, s *app.App, name, node string) (*Chain, error)
 }
 
 // chooseHost chooses the IP of the node by which its pods draw: the first one that a pool admits, else the first.
-func (v *Chain) chooseHost(x *ipam.Index) {
+func (v *Chain) chooseHost(x *index.Index) {
 	for i, a := range v.addrs {
 		draws := slices.ContainsFunc(x.Pools.Chain(v.Name, a), func(p ipam.Place) bool { return p.Tried })
 		if i == 0 || draws {

@@ -12,6 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -117,7 +118,7 @@ func (e *Explanation) because(l lease.Lease) (out []string) {
 
 // boundTo reports whether a pool is bound to the pod's namespace.
 func (e *Explanation) boundTo(pool *v1.BCSNetPool) bool {
-	x := ipam.NewIndex()
+	x := index.New()
 	x.Pools.SetNamespace(e.key.Namespace, e.labels)
 	x.Pools.SetPool(store.Pool(pool))
 	if parent := e.pools[pool.Spec.Parent]; parent != nil && parent.Spec.BlockSize == 0 {

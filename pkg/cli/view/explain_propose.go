@@ -18,6 +18,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/kubevirt"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -34,7 +35,7 @@ func (v *explainer) propose(ctx context.Context, e *Explanation) error {
 		return err
 	}
 	policies.IPAMClaims = e.policy.IfName != ""
-	a, err := leasing.Start(ctx, v.App, func(x *ipam.Index) (allocator.Pods, allocator.ConstraintsFinder) {
+	a, err := leasing.Start(ctx, v.App, func(x *index.Index) (allocator.Pods, allocator.ConstraintsFinder) {
 		policies.Index = x
 		pods := &workload.Pods{Cached: reader, Live: reader, NodeAddrs: func(string) []netip.Addr { return nil }}
 		return pods, &claim.ConstraintsFinder{Policies: policies, Claims: reader, Index: x}
@@ -78,7 +79,7 @@ func (v *explainer) propose(ctx context.Context, e *Explanation) error {
 
 // blameGone adds to a refusal because of exhausted pools how many of their addresses are held for pods that are gone,
 // because more addresses would not be the remedy. If pods or nodes cannot be read, it adds nothing.
-func (v *explainer) blameGone(ctx context.Context, i *interfaceTerms, host netip.Addr, x *ipam.Index) {
+func (v *explainer) blameGone(ctx context.Context, i *interfaceTerms, host netip.Addr, x *index.Index) {
 	if i.none.Reason != ipam.ReasonPoolExhausted {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -22,7 +22,7 @@ type Inspection struct {
 	Head Facts
 	// all are the cluster's pools. index has them and their held addresses.
 	all   []resource.Pool
-	index *ipam.Index
+	index *index.Index
 	// Chosen names the pools to show.
 	Chosen []string
 	// whole: blocks count as their parents.
@@ -78,7 +78,7 @@ func (v *Inspection) stopped(name string) string {
 // Ranges has the addresses of one pool by state.
 type Ranges struct {
 	Pool resource.Pool
-	ipam.Ranges
+	index.Ranges
 	// Beside: the host or namespace has addresses of the pool, but no longer draws from it.
 	Beside bool
 	// Gives: the namespace may get blocks of the pool, and draws from these.

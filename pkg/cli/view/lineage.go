@@ -17,6 +17,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -91,7 +92,7 @@ func LineageOf(ctx context.Context, s *app.App, key types.NamespacedName, of *le
 	if err != nil {
 		return nil, err
 	}
-	resolver.Index = ipam.NewIndex()
+	resolver.Index = index.New()
 	if err := resource.SetNamespaces(ctx, s, resolver.Index, pools); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -82,7 +83,7 @@ type Pool struct {
 	Groups []ipam.Pool
 	// blocks has the blocks of a split pool by name; split counts them.
 	blocks map[string]resource.Pool
-	split  ipam.BlockCounts
+	split  block.Counts
 	byHost map[netip.Addr]*HostUse
 	// labels has the labels of namespaces if the pool selects by them; nil if they are unknown.
 	labels map[string]map[string]string

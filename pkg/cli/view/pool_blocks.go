@@ -9,7 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -20,7 +20,7 @@ func (d *Pool) readBlocks(ctx context.Context, api *resource.Pools) error {
 	if err != nil {
 		return err
 	}
-	x := ipam.NewIndex()
+	x := index.New()
 	x.Pools.SetPool(store.Pool(d.Pool.BCSNetPool))
 	d.blocks = map[string]resource.Pool{}
 	for _, b := range resource.BlocksOf(all)[d.Pool.Name] {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 )
 
 // sample is the document's.
@@ -155,7 +155,7 @@ func FuzzRead(f *testing.F) {
 					t.Fatalf("%s is there twice, of %s and %s", b.Addrs, other, b.Namespace)
 				}
 				owner[b.Addrs] = b.Namespace
-				name = ipam.BlockName("p", b.Addrs)
+				name = block.Name("p", b.Addrs)
 			}
 			again[b.Namespace] = append(again[b.Namespace], name)
 		}

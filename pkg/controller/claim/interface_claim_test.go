@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/claim"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -47,7 +47,7 @@ func TestClaimOfOneInterfaceStays(t *testing.T) {
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", Controller: &yes}},
 	}}
 	const whole, own, earlier = "shop/deploy-web", "shop/deploy-web-net1-1", "shop/deploy-web-net1-0"
-	x := ipam.NewIndex()
+	x := index.New()
 	for i, name := range []string{own, earlier} {
 		x.Feed.Wrote(lease.Lease{
 			Addr: netip.AddrFrom4([4]byte{10, 207, 0, byte(i + 1)}), State: lease.Reserved, Version: uint64(i + 1),

@@ -27,7 +27,7 @@ func (r *Reconciler) reclaim(ctx context.Context, s *scope) (result reconcile.Re
 			result.RequeueAfter = askEvery
 		}
 	}
-	steps, at := claim.Steps(s.claim, r.Index, need, s.leases, r.Leases.Now())
+	steps, at := claim.Steps(s.claim, r.Index.Pools, need, s.leases, r.Leases.Now())
 	for _, step := range steps {
 		if err := r.apply(ctx, s.object, step); err != nil {
 			return reconcile.Result{}, err

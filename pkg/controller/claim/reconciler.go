@@ -20,7 +20,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -46,7 +46,7 @@ type Config struct {
 	Client client.Client
 	// Live reads from the API server, not from a cache.
 	Live        client.Reader
-	Index       *ipam.Index
+	Index       *index.Index
 	Leases      *store.Client
 	Owners      *workload.Owners
 	Policies    claim.Policies

@@ -54,12 +54,12 @@ func (r *Reconciler) syncRetentions(ctx context.Context) {
 			switch {
 			case err != nil && r.claimLost(ctx, l, err): // there is nobody to keep it for
 				terms = allocator.Constraints{}
-			case err != nil || terms.RetentionFor(r.Index, l) == l.Retention || r.outlives(ctx, pod) ||
+			case err != nil || terms.RetentionFor(r.Index.Pools, l) == l.Retention || r.outlives(ctx, pod) ||
 				terms.Claim == "" &&
 					r.isBeingDeleted(ctx, l.Claim):
 				continue // the next ADD reports the error
 			}
-			if err := r.changeRetention(ctx, l, terms.RetentionFor(r.Index, l)); err != nil {
+			if err := r.changeRetention(ctx, l, terms.RetentionFor(r.Index.Pools, l)); err != nil {
 				r.Log.Warn("could not bring the terms of an address up to date", "address", l.Addr.String(), "pod",
 					l.Who(), "error", err)
 			}

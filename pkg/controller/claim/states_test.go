@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -120,7 +120,7 @@ func (e *entered) AddAfter(_ reconcile.Request, after time.Duration) {
 func TestLargeClaimsGatherLonger(t *testing.T) {
 	leads := leading(t)
 	var q entered
-	r := &Reconciler{Config{Terms: leads, States: NewStates(leads), Index: ipam.NewIndex()}}
+	r := &Reconciler{Config{Terms: leads, States: NewStates(leads), Index: index.New()}}
 	r.States.queue.Start(&q)
 	r.States.queue.Open(t.Context())
 	r.Index.Feed.Subscribe(r.leaseChanged)

@@ -17,7 +17,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/configmap"
 	"github.com/bcsnet/bcsnet/pkg/controller/informers"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 )
 
 // reconciler makes pools match the ConfigMap of galaxy's users.
@@ -25,7 +25,7 @@ type reconciler struct {
 	from   types.NamespacedName
 	cache  client.Reader
 	client client.Client
-	index  *ipam.Index
+	index  *index.Index
 	// now returns the API server's time.
 	now    func() time.Time
 	wakeUp func()
@@ -34,7 +34,7 @@ type reconciler struct {
 // Config has the dependencies of the reconciler.
 type Config struct {
 	From     types.NamespacedName
-	Index    *ipam.Index
+	Index    *index.Index
 	Now      func() time.Time
 	Terms    *leadership.Terms
 	Ready    func() error

@@ -19,7 +19,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/node"
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -72,7 +72,7 @@ type Config struct {
 	Client       client.Client
 	Namespace    string
 	Pods         *workload.Pods
-	Index        *ipam.Index
+	Index        *index.Index
 	Leases       *store.Client
 	Nodes        *node.Nodes
 	Breaker      *Breaker

@@ -67,7 +67,7 @@ func (c *Collector) evidence(s suspect, now time.Time) gone.Evidence {
 // evidenceOn returns the passes' evidence about a suspect, together with that of some nodes that claim its host.
 func (c *Collector) evidenceOn(claims []node.Claim, s suspect, now time.Time) gone.Evidence {
 	e := gone.Evidence{
-		Lease: s.lease, Pod: s.pod, Others: gone.Indexed(c.Index), Now: c.Leases.Now(), Since: s.first,
+		Lease: s.lease, Pod: s.pod, Others: gone.Indexed(c.Index.Leases), Now: c.Leases.Now(), Since: s.first,
 		For:  now.Sub(s.since),
 		Host: gone.Host{Away: s.first}, // without a Node, it may still be running
 	}

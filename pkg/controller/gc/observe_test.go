@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -27,7 +28,7 @@ func TestRefusalsTellOfSuspects(t *testing.T) {
 		Params: lease.Params{Pool: "blue", Bits: 24},
 		Holder: lease.Holder{ContainerID: "c", PodName: "web-0", Namespace: "shop"},
 	}
-	c := Collector{Config: Config{Index: ipam.NewIndex()}}
+	c := Collector{Config: Config{Index: index.New()}}
 	c.Index.Pools.SetPool(ipam.Pool{Name: "blue", Plan: plan, Hosts: map[netip.Addr]struct{}{host: {}}})
 	c.Index.Feed.Watched(held)
 	for _, tells := range []bool{true, false} {

@@ -17,7 +17,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/history"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -33,7 +33,7 @@ type Config struct {
 	// Client writes parts and Live reads them. Neither caches them.
 	Client client.Client
 	Live   client.Reader
-	Index  *ipam.Index
+	Index  *index.Index
 	// Synced reports whether the index has a full list. Leases of that list are not changes.
 	Synced func() bool
 	// Restarts returns the number of restores of the API server's store.

@@ -20,6 +20,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/informers"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -43,7 +44,7 @@ type BlockGiver interface {
 // Config has the dependencies of the reconciler.
 type Config struct {
 	From    types.NamespacedName
-	Index   *ipam.Index
+	Index   *index.Index
 	Stocker BlockGiver
 	// TakeBack deletes an empty block after a check of the API server itself.
 	TakeBack func(context.Context, ipam.IdleBlock) (bool, error)

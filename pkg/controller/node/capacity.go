@@ -17,7 +17,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/hosts"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
@@ -45,7 +45,7 @@ const (
 // in the node's pools, and those of pods on the node. It runs on the leader. All its state is on the nodes.
 type Capacity struct {
 	client    client.Client
-	index     *ipam.Index
+	index     *index.Index
 	resources scheduling.Resources
 	// now returns the API server's time, by which addresses cool down; clock returns this machine's.
 	now, clock func() time.Time
@@ -71,7 +71,7 @@ type Capacity struct {
 // Config has the dependencies of Capacity.
 type Config struct {
 	Client    client.Client
-	Index     *ipam.Index
+	Index     *index.Index
 	Resources scheduling.Resources
 	// Now returns the API server's time.
 	Now      func() time.Time

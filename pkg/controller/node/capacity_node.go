@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
 
@@ -91,7 +92,7 @@ func (n *nodeCapacity) room(spares map[string]ipam.Headroom) uint64 {
 
 // count reads from the index the number of pods on the node that hold addresses, and the number of the node's addresses
 // in its pools.
-func (n *nodeCapacity) count(x *ipam.Index) {
+func (n *nodeCapacity) count(x *index.Index) {
 	n.own, n.held = x.Leases.PodsOn(n.addrs), x.Pools.HeldOn(n.addrs, n.pools)
 }
 

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
@@ -43,7 +44,7 @@ func newOffers(t testing.TB, resources ...string) *offers {
 	}
 	o := &offers{t: t, clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), objects: map[string]*corev1.Node{}}
 	o.Capacity = NewCapacity(Config{
-		Index: ipam.NewIndex(), Resources: r, Now: func() time.Time { return o.clock },
+		Index: index.New(), Resources: r, Now: func() time.Time { return o.clock },
 		Ready:    func() error { return errors.ErrUnsupported },
 		Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 )
 
 // The gateway of a node's annotation counts for an address that other nodes claim only if these name the same one.
@@ -22,7 +22,7 @@ func TestGatewayOfAHostThatTwoClaim(t *testing.T) {
 		"the second only":        {"", "10.1.0.2", "invalid IP"},
 		"none":                   {"", "", "invalid IP"},
 	} {
-		n := New(ipam.NewIndex(), func([]netip.Addr, []string) {}, time.Now)
+		n := New(index.New().Pools, func([]netip.Addr, []string) {}, time.Now)
 		claims := func(node, gateway string) *corev1.Node {
 			return &corev1.Node{
 				ObjectMeta: metav1.ObjectMeta{Name: node, Annotations: map[string]string{GatewayAnnotation: gateway}},

@@ -23,7 +23,7 @@ const GatewayAnnotation = "netservicecontroller.bkbcs.tencent.com/gateway"
 
 // Nodes has the nodes of the cluster: the addresses that they claim, their gateways, and when they went away.
 type Nodes struct {
-	index *ipam.Index
+	pools Pools
 	// changed is called with the addresses that a node has gained or lost, and with the pools whose host selectors now
 	// select other hosts.
 	changed func(addrs []netip.Addr, pools []string)
@@ -38,10 +38,17 @@ type Nodes struct {
 	left map[netip.Addr]map[string]time.Time
 }
 
-// New returns Nodes without nodes. For changed see Nodes. now returns the API server's time.
-func New(index *ipam.Index, changed func(addrs []netip.Addr, pools []string), now func() time.Time) *Nodes {
+// Pools takes the nodes of hosts: those of the index do.
+type Pools interface {
+	// SetNode records a node, and names the pools whose host selectors therefore select other hosts.
+	SetNode(name string, n ipam.Node) (reselected []string)
+}
+
+// New returns Nodes without nodes. changed is called with the addresses that a node has gained or lost, and with the
+// pools whose host selectors therefore select other hosts; now returns the API server's time.
+func New(pools Pools, changed func(addrs []netip.Addr, pools []string), now func() time.Time) *Nodes {
 	return &Nodes{
-		index: index, changed: changed, now: now,
+		pools: pools, changed: changed, now: now,
 		table: hosts.NewTable(), gateways: map[string]netip.Addr{}, away: map[string]time.Time{},
 		left: map[netip.Addr]map[string]time.Time{},
 	}
@@ -77,7 +84,7 @@ func (n *Nodes) Remove(o *corev1.Node) {
 
 // publish reports a node to the index and the pools.
 func (n *Nodes) publish(name string, before []netip.Addr, is hosts.Node) {
-	pools, after := n.index.Pools.SetNode(name, indexed(is)), is.Addrs
+	pools, after := n.pools.SetNode(name, indexed(is)), is.Addrs
 	if slices.Equal(before, after) {
 		before, after = nil, nil
 	}

@@ -11,14 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/hosts"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // A node asks for its own addresses and those that its annotation has; what cannot be read there is none.
 func TestHosts(t *testing.T) {
 	t.Parallel()
-	n := New(ipam.NewIndex(), func([]netip.Addr, []string) {}, time.Now)
+	n := New(index.New().Pools, func([]netip.Addr, []string) {}, time.Now)
 	o := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "n", Annotations: map[string]string{hosts.Annotation: "10.8.0.11, x,,fd00:8::11,10.8.0.11", "other": "x"},
@@ -63,7 +63,7 @@ func TestHosts(t *testing.T) {
 // A further address that two nodes were given is neither's: a kubelet may have annotated its own Node with it.
 func TestHostsThatTwoWereGiven(t *testing.T) {
 	t.Parallel()
-	n := New(ipam.NewIndex(), func([]netip.Addr, []string) {}, time.Now)
+	n := New(index.New().Pools, func([]netip.Addr, []string) {}, time.Now)
 	annotated := func(name, further string) *corev1.Node {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 			Name: name, Annotations: map[string]string{hosts.Annotation: further},
@@ -106,7 +106,7 @@ func TestHostsThatTwoWereGiven(t *testing.T) {
 func TestAddressMoves(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	n := New(ipam.NewIndex(), func([]netip.Addr, []string) {}, func() time.Time { return now })
+	n := New(index.New().Pools, func([]netip.Addr, []string) {}, func() time.Time { return now })
 	object := func(name string, addrs ...string) *corev1.Node {
 		o := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		for _, a := range addrs {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -45,7 +45,7 @@ func TestDueSweepsLargePools(t *testing.T) {
 			if !p.Valid() {
 				t.Fatal(p.Problem)
 			}
-			index := ipam.NewIndex()
+			index := index.New()
 			index.Pools.SetPool(p)
 			first := netip.MustParseAddr("fd00::100")
 			if p.Plan.Subnet.Addr().Is4() {
@@ -88,7 +88,7 @@ func TestDueSparesWhatRests(t *testing.T) {
 				Net: "fd00::", Mask: 64, Gateway: "fd00::1", AvailableIPs: addresses,
 				Cooldown: &metav1.Duration{Duration: time.Minute},
 			}})
-			index := ipam.NewIndex()
+			index := index.New()
 			index.Pools.SetPool(p)
 			a := netip.MustParseAddr("fd00::100")
 			for i := range sweepKeep + 1 {

@@ -14,7 +14,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -28,14 +28,14 @@ type overlapping struct {
 
 func newOverlapping(t testing.TB, addresses int) *overlapping {
 	t.Helper()
-	index := ipam.NewIndex()
+	index := index.New()
 	leases, err := store.New(&rest.Config{Host: "http://127.0.0.1:1"}, index, store.NewClock(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	leads := leading(t)
 	o := &overlapping{Reconciler: &Reconciler{
-		index: index, leases: leases, leads: leads, queue: NewQueue(leads, index),
+		index: index, leases: leases, leads: leads, queue: NewQueue(leads, index.Pools),
 		budget:   conditions.NewBudget(time.Now),
 		compared: map[string]comparison{}, full: map[string]struct{}{},
 	}}

@@ -18,10 +18,13 @@ import (
 // quarantinesEvery is the interval in which the leader checks for quarantines that are over.
 const quarantinesEvery = 5 * time.Second
 
+// Reports has the addresses with a report of a conflict: the leases of the index do.
+type Reports interface{ Contested() ipam.Contested }
+
 // Quarantines frees addresses whose quarantine is over, by the API server's time.
 type Quarantines struct {
-	Index  *ipam.Index
-	Leases *store.Client
+	Reports Reports
+	Leases  *store.Client
 	// Event creates an event about the address of a lease.
 	Event func(ctx context.Context, l lease.Lease, kind, reason, action, note string)
 	Ready func() error
@@ -39,7 +42,7 @@ func (q *Quarantines) Start(ctx context.Context) error {
 
 // pass frees the addresses whose quarantine is over. If a write fails, the next pass repeats it.
 func (q *Quarantines) pass(ctx context.Context) {
-	for _, l := range q.Index.Leases.Contested() {
+	for _, l := range q.Reports.Contested() {
 		if !l.QuarantineOver(q.Leases.Now()) || ctx.Err() != nil {
 			continue
 		}

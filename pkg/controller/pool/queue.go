@@ -8,19 +8,26 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 // Queue is the queue of pools to reconcile. It is created before the reconciler, for components whose changes affect
 // pools.
 type Queue struct {
 	*leadership.Queue
-	index *ipam.Index
+	pools Serving
+}
+
+// Serving names the pools of addresses and hosts: the pools of the index do.
+type Serving interface {
+	// Covering names the pools from which a host with one of some addresses may draw.
+	Covering(addrs []netip.Addr) []string
+	// PoolOf names the pool that serves an address.
+	PoolOf(a netip.Addr) (string, bool)
 }
 
 // NewQueue returns the queue of a reconciler.
-func NewQueue(leads *leadership.Terms, index *ipam.Index) *Queue {
-	return &Queue{Queue: leadership.NewQueue(leads), index: index}
+func NewQueue(leads *leadership.Terms, pools Serving) *Queue {
+	return &Queue{Queue: leadership.NewQueue(leads), pools: pools}
 }
 
 // Enqueue queues a pool to be reconciled after a delay. It does nothing on a replica that does not lead.
@@ -37,11 +44,11 @@ func (q *Queue) NodeChanged(addrs []netip.Addr, reselected []string) {
 	for _, name := range reselected {
 		q.Enqueue(name, conditions.WriteDelay)
 	}
-	for _, name := range q.index.Pools.Covering(addrs) {
+	for _, name := range q.pools.Covering(addrs) {
 		q.Enqueue(name, conditions.WriteDelay)
 	}
 	for _, a := range addrs {
-		if serving, ok := q.index.Pools.PoolOf(a); ok {
+		if serving, ok := q.pools.PoolOf(a); ok {
 			q.Enqueue(serving, conditions.WriteDelay)
 		}
 	}

@@ -35,12 +35,18 @@ type Reclaimer struct {
 	idle idleSince
 }
 
+// Blocks finds and ends idle blocks: the pools of the index do.
+type Blocks interface {
+	IdleBlocks(now time.Time) []ipam.IdleBlock
+	EndPool(name string, created time.Time)
+}
+
 // ReclaimerConfig has the dependencies and settings of a Reclaimer.
 type ReclaimerConfig struct {
 	Client client.Client
 	// Live reads from the API server, not from a cache.
 	Live   client.Reader
-	Index  *ipam.Index
+	Blocks Blocks
 	Leases *store.Client
 	// Mapping is the ConfigMap (NAMESPACE/NAME) whose blocks stay; empty for none. Marks of another ConfigMap, which no
 	// controller follows any more, do not keep a block.
@@ -91,7 +97,7 @@ func (r *Reclaimer) Start(ctx context.Context) error {
 // pass takes back the blocks that are due, one after the other.
 func (r *Reclaimer) pass(ctx context.Context) {
 	seen, taken := idleSince{}, map[string]bool{}
-	for _, b := range r.Index.Pools.IdleBlocks(r.Leases.Now()) {
+	for _, b := range r.Blocks.IdleBlocks(r.Leases.Now()) {
 		b.Others = slices.DeleteFunc(b.Others, func(o string) bool { return taken[o] })
 		after, may := r.After, r.may
 		switch {
@@ -185,7 +191,7 @@ func (r *Reclaimer) takeBack(
 	if err != nil {
 		return false, fmt.Errorf("deleting it: %w", err)
 	}
-	r.Index.Pools.EndPool(b.Block, b.Created) // from here on, no request gets an address of it
+	r.Blocks.EndPool(b.Block, b.Created) // from here on, no request gets an address of it
 	return true, nil
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/gc"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -37,7 +38,7 @@ const (
 // Reconciler makes the objects and the status of a pool match its spec.
 type Reconciler struct {
 	client  client.Client
-	index   *ipam.Index
+	index   *index.Index
 	leases  *store.Client
 	events  events.EventRecorder
 	leads   *leadership.Terms
@@ -61,7 +62,7 @@ type Reconciler struct {
 // Config has the dependencies and settings of a Reconciler.
 type Config struct {
 	Client  client.Client
-	Index   *ipam.Index
+	Index   *index.Index
 	Leases  *store.Client
 	Events  events.EventRecorder
 	Terms   *leadership.Terms

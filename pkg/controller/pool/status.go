@@ -18,9 +18,10 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
+	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -239,7 +240,7 @@ const (
 	maxShared, maxOverlaps = 200, 10
 )
 
-func overlapCondition(overlaps []ipam.Overlap) metav1.Condition {
+func overlapCondition(overlaps []index.Overlap) metav1.Condition {
 	if len(overlaps) == 0 {
 		return conditions.New(v1.ConditionOverlap, false, v1.ReasonNoOverlap, "no address is in another pool")
 	}

@@ -9,7 +9,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 )
 
 // TestOverlapConditionIsBounded: a pool that shares addresses with very many others still has a status
@@ -19,9 +19,9 @@ func TestOverlapConditionIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []ipam.Overlap
+	var all []index.Overlap
 	for i := range 5000 {
-		all = append(all, ipam.Overlap{
+		all = append(all, index.Overlap{
 			Other: fmt.Sprintf("%s-%d", strings.Repeat("n", 240), i), Shared: shared, Served: i < 4999,
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/importer"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -201,7 +202,7 @@ func TestMakeOneAddress(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := ipam.NewIndex()
+			x := index.New()
 			plan, err := ipam.NewPlan(ipam.PlanSpec{
 				Net: "10.1.0.0", Mask: 24, Gateway: "10.1.0.1", Available: []string{"10.1.0.0/24"},
 			})
@@ -236,7 +237,7 @@ func TestMakeOneAddress(t *testing.T) {
 
 // TestImportBesideGroup: an address that a group has not taken from its parent yet is imported as the parent's.
 func TestImportBesideGroup(t *testing.T) {
-	x := ipam.NewIndex()
+	x := index.New()
 	for name, available := range map[string]string{"old": "10.1.0.0/24", "eng": "10.1.0.16/28"} {
 		plan, err := ipam.NewPlan(ipam.PlanSpec{Net: "10.1.0.0", Mask: 24, Gateway: "10.1.0.1", Available: []string{available}})
 		if err != nil {

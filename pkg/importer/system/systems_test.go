@@ -17,7 +17,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/importer"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -58,7 +58,7 @@ func plan(t *testing.T, of System, from Source, here []v1.BCSNetPool, pods ...wo
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := ipam.NewIndex()
+	x := index.New()
 	if len(here) > 0 {
 		importer.Make(importer.Input{Rows: importer.Rows{Pools: here}, Index: x})
 	}
@@ -316,7 +316,7 @@ func TestOneAddressOfTwo(t *testing.T) {
 		"nobody, but reserved": {[]importer.Address{kept}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := ipam.NewIndex()
+			x := index.New()
 			got := importer.Make(importer.Input{
 				Rows: importer.Rows{System: "s", Pools: lan(), Addresses: tc.rows}, Index: x,
 				Pods: []workload.Pod{running("web", "10.1.0.20")}, Now: time.Now(),

@@ -2,6 +2,7 @@ package ipaddr
 
 import (
 	"cmp"
+	"iter"
 	"net/netip"
 	"slices"
 
@@ -97,4 +98,17 @@ func FirstOverlap(ranges []netipx.IPRange) (a, b netipx.IPRange, found bool) {
 		}
 	}
 	return a, b, false
+}
+
+// All returns the addresses of a set in order.
+func All(set *netipx.IPSet) iter.Seq[netip.Addr] {
+	return func(yield func(netip.Addr) bool) {
+		for _, r := range set.Ranges() {
+			for a := r.From(); r.Contains(a); a = a.Next() {
+				if !yield(a) {
+					return
+				}
+			}
+		}
+	}
 }

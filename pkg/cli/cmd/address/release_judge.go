@@ -11,6 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -165,7 +166,7 @@ func (v *ipRelease) refusal(f finding) error {
 
 // known refuses addresses without an object that are in no pool: they are misspelt.
 func (v *ipRelease) known(ctx context.Context, free []finding) (failed app.Several, err error) {
-	var x *ipam.Index
+	var x *index.Index
 	var outside []netip.Addr
 	var why *ipam.Refusal
 	for _, f := range free {

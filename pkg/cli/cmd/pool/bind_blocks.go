@@ -15,6 +15,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -117,7 +119,7 @@ func (v *poolBind) give(ctx context.Context, api *resource.Pools, p resource.Poo
 
 // lacking returns the blocks that the namespaces still need, as they will be created if nobody else takes them. If
 // there are not enough blocks for all, it fails.
-func (v *poolBind) lacking(x *ipam.Index) (todo []ipam.Pool, err error) {
+func (v *poolBind) lacking(x *index.Index) (todo []ipam.Pool, err error) {
 	defer func() {
 		for _, b := range todo {
 			x.Pools.RemovePool(b.Name)
@@ -127,7 +129,7 @@ func (v *poolBind) lacking(x *ipam.Index) (todo []ipam.Pool, err error) {
 		own := x.Pools.OwnBlocks(v.pool, ns)
 		n := v.blocks - len(own)
 		if v.which.IsValid() {
-			if n = 1; slices.Contains(own, ipam.BlockName(v.pool, v.which)) {
+			if n = 1; slices.Contains(own, block.Name(v.pool, v.which)) {
 				n = 0
 			}
 		}
@@ -200,7 +202,7 @@ func (v *poolBind) sayGiven(ctx context.Context, api *resource.Pools, p resource
 }
 
 // printBlocks prints all blocks of the namespaces if -o is given.
-func (v *poolBind) printBlocks(ctx context.Context, api *resource.Pools, x *ipam.Index, given []ipam.Pool) error {
+func (v *poolBind) printBlocks(ctx context.Context, api *resource.Pools, x *index.Index, given []ipam.Pool) error {
 	if !v.output.Given() {
 		return nil
 	}

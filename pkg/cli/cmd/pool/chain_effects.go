@@ -12,6 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -26,7 +27,7 @@ type chainEffects struct {
 	unserved []unservedHosts
 	// shadows has the pools of the default chain that newly serve fewer hosts or none, because other pools give blocks
 	// there.
-	shadows []ipam.Shadow
+	shadows []index.Shadow
 	// poolLeaves and poolJoins: the pool itself leaves or joins the default chain. onlyByName: it serves only requests
 	// that name it.
 	poolLeaves, poolJoins, onlyByName bool
@@ -78,9 +79,9 @@ func chainEffectsOf(
 		e.poolLeaves = before.InDefaultChain() && !after.InDefaultChain()
 		e.poolJoins = !before.InDefaultChain() && after.InDefaultChain()
 	}
-	was, is := ipam.NewIndex(), ipam.NewIndex()
+	was, is := index.New(), index.New()
 	names := map[string]bool{}
-	for _, x := range []*ipam.Index{was, is} {
+	for _, x := range []*index.Index{was, is} {
 		for ns, of := range labels {
 			x.Pools.SetNamespace(ns, of)
 			names[ns] = true
@@ -118,7 +119,7 @@ func chainEffectsOf(
 	}
 	known := was.Pools.Shadows()
 	for _, o := range is.Pools.Shadows() {
-		if !slices.ContainsFunc(known, func(k ipam.Shadow) bool {
+		if !slices.ContainsFunc(known, func(k index.Shadow) bool {
 			return k.Pool == o.Pool && k.Whole == o.Whole && slices.Equal(k.By, o.By)
 		}) {
 			e.shadows = append(e.shadows, o)

@@ -11,6 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/recovery"
@@ -137,7 +138,7 @@ func (v *poolImport) sayGivenBack(addrs []netip.Addr) {
 
 // giveOne returns an address to its owner; now is its current lease. given is false if the owner already has it.
 func (v *poolImport) giveOne(
-	ctx context.Context, x *ipam.Index, leases *store.Client, l, now lease.Lease, others []lease.Lease,
+	ctx context.Context, x *index.Index, leases *store.Client, l, now lease.Lease, others []lease.Lease,
 ) (given bool, err error) {
 	pool, refusal := x.Candidate(l.Addr, v.Now())
 	if pool.Name == "" {

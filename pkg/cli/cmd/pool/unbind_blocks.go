@@ -13,6 +13,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -87,7 +89,7 @@ func (v *poolBind) chosenOf(own []string) []string {
 	if !v.which.IsValid() {
 		return own
 	}
-	return slices.DeleteFunc(own, func(name string) bool { return name != ipam.BlockName(v.pool, v.which) })
+	return slices.DeleteFunc(own, func(name string) bool { return name != block.Name(v.pool, v.which) })
 }
 
 func (v *poolBind) nothingOf(namespace string) string {
@@ -113,7 +115,7 @@ func (v *poolBind) deleteBlock(ctx context.Context, api *resource.Pools, name, o
 }
 
 // inTheWay says why a block cannot be handed back.
-func inTheWay(x *ipam.Index, block string, now time.Time) string {
+func inTheWay(x *index.Index, block string, now time.Time) string {
 	b, _ := x.Pools.Get(block)
 	var names []string
 	taken := func(l lease.Lease) bool { return b.Plan.CIDR.Contains(l.Addr) && l.State != lease.Available }
@@ -155,7 +157,7 @@ func (v *poolBind) sayHandedBack(
 	if err != nil {
 		return err
 	}
-	x := ipam.NewIndex()
+	x := index.New()
 	for ns, of := range labels {
 		x.Pools.SetNamespace(ns, of)
 	}
@@ -185,7 +187,7 @@ func (v *poolBind) sayHandedBack(
 }
 
 // givesAgain reports whether a pool would automatically give another block to a namespace that has none.
-func givesAgain(x *ipam.Index, p resource.Pool, namespace string) bool {
+func givesAgain(x *index.Index, p resource.Pool, namespace string) bool {
 	return p.Spec.AutoAssign && slices.ContainsFunc(x.Pools.Chain(namespace, netip.Addr{}), func(c ipam.Place) bool {
 		return c.Pool == p.Name && c.Tried
 	})

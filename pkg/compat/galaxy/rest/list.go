@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -38,7 +38,7 @@ func Rows(rawQuery string) int {
 
 // key has the fields by which an address is sorted.
 type key struct {
-	entry ipam.Entry
+	entry index.Entry
 	// second reports whether the row shows the second attachment of the address.
 	second                 bool
 	addr                   netip.Addr
@@ -55,7 +55,7 @@ func (k *key) lease() lease.Lease {
 	return l
 }
 
-func (r *row) key(e ipam.Entry) key {
+func (r *row) key(e index.Entry) key {
 	return key{
 		entry: e, second: r.lease.FromSecond, addr: r.addr, ip: r.IP, namespace: r.Namespace, podName: r.PodName,
 		policy: r.Policy,
@@ -89,7 +89,7 @@ func (v *view) matching(q *query) (kept []*key, n int) {
 		kept = kept[:min(most, len(kept))]
 	}
 	full := false // addresses after the last one are not on the page
-	v.Index.Leases.EachEntry(func(e ipam.Entry, state lease.State) {
+	v.Index.Leases.EachEntry(func(e index.Entry, state lease.State) {
 		if state == lease.Available {
 			return
 		}

@@ -22,7 +22,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/gone"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -63,18 +63,18 @@ func newService(t testing.TB, c cached) *Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	index := ipam.NewIndex()
+	index := index.New()
 	return &Service{
 		Index: index, Cached: c, Owners: owners, Policies: unresolved{}, Namespace: "bcsnet-system", Gone: goneFor(c, index),
 	}
 }
 
 // goneFor decides by the pods of a test, whose hosts are in touch, and as one who has looked before.
-func goneFor(c cached, index *ipam.Index) func(context.Context, lease.Lease, bool) (gone.Decision, error) {
+func goneFor(c cached, index *index.Index) func(context.Context, lease.Lease, bool) (gone.Decision, error) {
 	return func(ctx context.Context, l lease.Lease, _ bool) (gone.Decision, error) {
 		now := time.Now()
 		e := gone.Evidence{
-			Lease: l, Live: true, Others: gone.Indexed(index), Host: gone.Host{Ready: true, Renewal: gone.Since},
+			Lease: l, Live: true, Others: gone.Indexed(index.Leases), Host: gone.Host{Ready: true, Renewal: gone.Since},
 			Now: now, Since: now.Add(-time.Minute), For: time.Minute,
 		}
 		var o corev1.Pod
@@ -223,7 +223,7 @@ func TestPagesOfAList(t *testing.T) {
 			}
 			rows := make([]*key, len(whole.Content))
 			for i, f := range whole.Content {
-				rows[i] = new((&row{FloatingIP: f, addr: netip.MustParseAddr(f.IP)}).key(ipam.Entry{}))
+				rows[i] = new((&row{FloatingIP: f, addr: netip.MustParseAddr(f.IP)}).key(index.Entry{}))
 			}
 			o := order{strings.TrimSuffix(sort, "+desc"), strings.HasSuffix(sort, "+desc")}
 			if !slices.IsSortedFunc(rows, o.compare) || len(rows) != whole.TotalElements || len(rows) == 0 {

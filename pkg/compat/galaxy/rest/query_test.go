@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 )
 
 func TestParseQuery(t *testing.T) {
@@ -146,7 +147,7 @@ func TestOrder(t *testing.T) {
 // keys are those of the rows.
 func keys() (all []*key) {
 	for _, r := range rows() {
-		all = append(all, new(r.key(ipam.Entry{})))
+		all = append(all, new(r.key(index.Entry{})))
 	}
 	return all
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/gone"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -18,7 +18,7 @@ import (
 // Service answers requests. The caller limits the number of concurrent list requests. Errors with a reason for the
 // client are *ipam.Refusal; StatusOf returns their HTTP status.
 type Service struct {
-	Index  *ipam.Index
+	Index  *index.Index
 	Leases *store.Client
 	// Cached reads pods and claims from the watch caches; Live reads claims from the API server; Claims writes claims.
 	Cached, Live client.Reader
