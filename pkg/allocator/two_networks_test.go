@@ -100,8 +100,8 @@ func TestUnknownInterfaceIsNoDuplicate(t *testing.T) {
 }
 
 // Rule 5: a replica whose watch is behind knows of what another one did in part, from reads and its own writes. The set
-// that is whole by that picture is not the one that was whole first. Until the watch has come so far the replica refuses
-// or answers with the first set; it frees nothing of that one.
+// that is whole by that picture is not the one that was whole first. Until the watch has come so far, the replica
+// refuses or answers with the first set; it frees nothing of that one.
 func TestPartOfTheFirstSetIsNotSeen(t *testing.T) {
 	a, b, c := newSite("9"), newSite(), newSite()
 	for s, network := range map[*site]string{&b: "blue", &c: "green"} {

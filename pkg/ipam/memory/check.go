@@ -54,8 +54,8 @@ func checkSet(x *State, p *PoolState, served map[netip.Addr]*PoolState) error {
 		ends := by.CoolsUntil(x.Leases.Record(a))
 		isFree, rests := set.After(i) == i, !x.occupied(a) && ends > x.Now
 		if isFree == (x.occupied(a) || rests) || cooling.Set.IsTaken(i) != rests {
-			return fmt.Errorf("%s of pool %s: free is %t, occupied is %t, rests is %t", a, p.Name, isFree, x.occupied(a),
-				rests)
+			return fmt.Errorf("%s of pool %s: free is %t, occupied is %t, rests is %t", a, p.Name, isFree,
+				x.occupied(a), rests)
 		}
 		if rests && !slices.Contains(cooling.queue, cooldown{ends, i}) {
 			return fmt.Errorf("%s of pool %s rests, and nothing ends that", a, p.Name)

@@ -1,5 +1,5 @@
-// Package nodes has the Nodes of the cluster by their names and addresses, and knows which of them a pool covers. It has
-// no lock: its callers hold the lock of the index.
+// Package nodes has the Nodes of the cluster by their names and addresses, and knows which of them a pool covers. It
+// has no lock: its callers hold the lock of the index.
 package nodes
 
 import (
