@@ -143,15 +143,15 @@ func jobs() []job {
 		},
 		{
 			what:    "back up",
-			guesses: []string{"backup", "pool backup", "export", "pool export --all", "save", "dump"},
-			by:      []string{"pool export"},
+			guesses: []string{"backup", "pool backup", "backup FILE", "save", "dump"},
+			by:      []string{"backup"},
 		},
 		{
 			what: "restore",
 			guesses: []string{
 				"restore pools.yaml", "pool restore -f pools.yaml", "pool import -f pools.yaml", "load pools.yaml",
 			},
-			by: []string{"pool import"},
+			by: []string{"restore"},
 		},
 		{
 			what:    "export to a spreadsheet",

@@ -14,6 +14,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/importer/backup"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
@@ -31,7 +32,7 @@ type draft struct {
 }
 
 func newDraft(s *app.App, p resource.Pool) (*draft, error) {
-	text, err := yaml.Marshal(cleaned(p.Stored).Object)
+	text, err := yaml.Marshal(backup.Kept(p.Stored).Object)
 	return &draft{App: s, poolName: p.Name, text: text}, err
 }
 
