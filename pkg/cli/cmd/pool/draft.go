@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -124,7 +125,7 @@ func (d *draft) wanted(live resource.Pool) (*unstructured.Unstructured, error) {
 	next.SetLabels(wanted.Stored.GetLabels())
 	next.Object["spec"] = wanted.Stored.Object["spec"]
 	annotations := wanted.Stored.GetAnnotations()
-	for _, name := range []string{lastApplied, v1.ChangedByAnnotation} {
+	for _, name := range []string{corev1.LastAppliedConfigAnnotation, v1.ChangedByAnnotation} {
 		if value, ok := live.Annotations[name]; ok {
 			if annotations == nil {
 				annotations = map[string]string{}
