@@ -11,8 +11,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
 // haveBackup makes a pool with eight leases of machines and a claim's address, saves it, and empties the cluster.

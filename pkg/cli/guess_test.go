@@ -156,7 +156,7 @@ func jobs() []job {
 		{
 			what:    "export to a spreadsheet",
 			guesses: []string{"ip list -o csv", "export -o csv", "csv", "ip export", "lease export", "usage -o csv"},
-			by:      []string{"ip list", "lease list", "usage"},
+			by:      []string{"export", "ip list", "lease list", "usage"},
 		},
 		{
 			what: "set a VLAN",

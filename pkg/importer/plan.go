@@ -29,8 +29,8 @@ type Input struct {
 	Now time.Time
 	// By is who imports, for the history of addresses.
 	By string
-	// OnlyPodsHere: an address of a backup whose pod does not exist is given up, as if the pod had ended now. Without it,
-	// the lease is made, and the controller finds out that the pod is gone.
+	// OnlyPodsHere: an address of a backup whose pod does not exist is given up, as if the pod had ended now. Without
+	// it, the lease is made, and the controller finds out that the pod is gone.
 	OnlyPodsHere bool
 }
 

@@ -42,7 +42,8 @@ func (m *maker) planPools() {
 	}
 }
 
-// planPoolHere compares a pool of a backup with the one here, which stays. A restore that broke off has left it cordoned.
+// planPoolHere compares a pool of a backup with the one here, which stays. A restore that broke off has left it
+// cordoned.
 func (m *maker) planPoolHere(here *v1.BCSNetPool, then v1.BCSNetPool) {
 	if _, restoring := here.Annotations[v1.RestoringAnnotation]; restoring {
 		if !then.Spec.Cordoned {
@@ -89,7 +90,8 @@ func (m *maker) sharesAddresses(p ipam.Pool) string {
 	ranges := p.Plan.Usable.Ranges()
 	all := m.Index.Pools.All()
 	if i := slices.IndexFunc(all, func(o ipam.Pool) bool {
-		return m.Stored[PoolObject(o.Name)] == nil && o.Plan.Usable != nil && ipaddr.Meet(o.Plan.Usable.Ranges(), ranges)
+		return m.Stored[PoolObject(o.Name)] == nil && o.Plan.Usable != nil &&
+			ipaddr.Meet(o.Plan.Usable.Ranges(), ranges)
 	}); i >= 0 {
 		return all[i].Name
 	}

@@ -137,7 +137,8 @@ func (v *takeOver) endRestoring(ctx context.Context, pools *resource.Pools, name
 		if err != nil {
 			return err
 		}
-		_, err = pools.API.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: app.ProgramName})
+		_, err = pools.API.Patch(ctx, name, types.MergePatchType, patch,
+			metav1.PatchOptions{FieldManager: app.ProgramName})
 		if !apierrors.IsConflict(err) {
 			return resource.Explain(v.App, err)
 		}
