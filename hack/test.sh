@@ -2,6 +2,7 @@
 # Runs the tests of make test and prints what go test -json does, for gotestsum: hack/test.sh [FLAG...] [-- PACKAGE...]
 # Packages that are named have the race detector. Where none is, all have it, except that in the short form it is left out
 # where tests run programs, which are built without it, and where the controller runs in the test as it does in test/http.
+# Those of the pages run both ways then: with a browser without it, as a page comes much later with it, and the others with it.
 set -euo pipefail
 
 # Four at a time, three with the race detector, as they wait more than they work (for hand-overs, nodes that die, leases that
@@ -29,7 +30,7 @@ else
 	all=$(go list "${rest[@]}")
 	those=$(go list "${plainly[@]}")
 	mapfile -t all < <(grep --fixed-strings --line-regexp --invert-match "$those" <<<"$all")
-	plain "${plainly[@]}"
+	plain "${plainly[@]}" ./pkg/cli/ui
 	race "${all[@]}"
 fi
 exit "$result"

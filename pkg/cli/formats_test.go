@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
@@ -26,6 +27,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/history"
+	"github.com/bcsnet/bcsnet/pkg/importer/backup"
 )
 
 // formatCalls are calls that have something to print, by command. They change nothing, so that each can be made
@@ -40,6 +42,7 @@ var formatCalls = map[string]string{
 	"doctor":            "",
 	"events":            "",
 	"explain":           "web-0",
+	"export":            "prefixes --pool blue",
 	"explain namespace": "default",
 	"host describe":     "10.0.0.11",
 	"host list":         "",
@@ -84,6 +87,7 @@ var formatCalls = map[string]string{
 	"pool uncordon":     "shut --dry-run=client",
 	"pool usage":        "blue",
 	"rebuild":           "--dry-run=client",
+	"restore":           "BACKUP --dry-run=client",
 	"release-host":      "10.0.0.11 --dry-run=client",
 	"top":               "",
 	"top host":          "",
@@ -145,6 +149,7 @@ func TestFormats(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"jsonpath": "{.kind}\n", "template": "{{.kind}}\n", "columns": "KIND\nkind\n", "pool": newPoolFile,
+		"backup": newBackup(t),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -167,7 +172,7 @@ func TestFormats(t *testing.T) {
 		for _, format := range formatsOf(cmd) {
 			t.Run(path+"/"+format, func(t *testing.T) {
 				args := slices.Concat([]string{app.ProgramName}, strings.Fields(path),
-					strings.Fields(strings.ReplaceAll(args, "FILE", filepath.Join(dir, "pool"))),
+					strings.Fields(strings.NewReplacer("FILE", filepath.Join(dir, "pool"), "BACKUP", filepath.Join(dir, "backup")).Replace(args)),
 					[]string{"-o", format + values[format]})
 				var out, errOut bytes.Buffer
 				code := Main(args, "v0.0.0-test", genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut})
@@ -183,6 +188,31 @@ func TestFormats(t *testing.T) {
 // newPoolFile is a pool that does not exist yet.
 const newPoolFile = `{apiVersion: networkextension.bkbcs.tencent.com/v1, kind: BCSNetPool, metadata: {name: fresh},
 spec: {net: 10.9.0.0, mask: 24, gateway: 10.9.0.1, hosts: [10.0.0.12], availableIPs: [10.9.0.20]}}`
+
+// newBackup has that pool, and an address of it that is set aside.
+func newBackup(t *testing.T) string {
+	t.Helper()
+	var text strings.Builder
+	w, err := backup.NewWriter(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const address = `{apiVersion: networkextension.bkbcs.tencent.com/v1, kind: BCSNetIP, metadata: {name: 10.9.0.20},
+spec: {pool: fresh, mask: 24}, status: {status: Reserved}}`
+	for _, one := range []string{newPoolFile, address} {
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(one), &o.Object); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Add(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.End(); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
 
 // haveClaims makes a claim that keeps an address, as annotations make one, and one made by hand.
 func (f *fixture) haveClaims(t *testing.T) {

@@ -143,20 +143,20 @@ func jobs() []job {
 		},
 		{
 			what:    "back up",
-			guesses: []string{"backup", "pool backup", "export", "pool export --all", "save", "dump"},
-			by:      []string{"pool export"},
+			guesses: []string{"backup", "pool backup", "backup FILE", "save", "dump"},
+			by:      []string{"backup"},
 		},
 		{
 			what: "restore",
 			guesses: []string{
 				"restore pools.yaml", "pool restore -f pools.yaml", "pool import -f pools.yaml", "load pools.yaml",
 			},
-			by: []string{"pool import"},
+			by: []string{"restore"},
 		},
 		{
 			what:    "export to a spreadsheet",
 			guesses: []string{"ip list -o csv", "export -o csv", "csv", "ip export", "lease export", "usage -o csv"},
-			by:      []string{"ip list", "lease list", "usage"},
+			by:      []string{"export", "ip list", "lease list", "usage"},
 		},
 		{
 			what: "set a VLAN",

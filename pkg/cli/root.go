@@ -14,6 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/claim"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/doctor"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/events"
+	"github.com/bcsnet/bcsnet/pkg/cli/cmd/export"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/host"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/importer"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/inspect"
@@ -68,7 +69,7 @@ func newRoot(s *app.App) *cobra.Command {
 		usage.New(s), top.New(s), ui.New(s), inspect.New(s), inspect.NewTrace(s), inspect.NewExplain(s), doctor.New(s),
 		check.New(s),
 		rebuild.New(s),
-		importer.New(s),
+		importer.New(s), importer.NewBackup(s), importer.NewRestore(s), export.New(s),
 		wait.New(s),
 		events.New(s),
 		install.New(s, doctor.Examine(s)), install.NewUpgrade(s, doctor.Examine(s)), install.NewUninstall(s),

@@ -26,7 +26,7 @@ func installChecks() []Check {
 		Meaning: "The definition is being deleted, its names belong to another one, its version is not served, " +
 			"or objects may be stored in a version that this release lacks.",
 		Impact: "with a definition all of its objects go; without a served version nothing of bcsnet works",
-		Mend: "Back up the remaining objects: `bcsnetctl pool export --all`. A deletion cannot be undone: " +
+		Mend: "Back up the remaining objects: `bcsnetctl backup FILE`. A deletion cannot be undone: " +
 			"afterwards install the manifests of this release and import. If two definitions have the same " +
 			"names, delete one.",
 	}, {

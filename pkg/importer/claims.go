@@ -36,6 +36,8 @@ func (m *maker) planClaim(old Claim) {
 	if ours := m.Ours[old.Key()]; ours != nil {
 		c, err := claim.FromObject(ours)
 		switch {
+		case err == nil && !c.Deleting && old.Made != nil:
+			m.compare(old.Object, ours.Spec, old.Made.Spec)
 		case err != nil:
 			m.unusable[old.Key()] = err.Error()
 		case c.Deleting:
@@ -48,6 +50,10 @@ func (m *maker) planClaim(old Claim) {
 		if why := m.unusable[old.Key()]; why != "" {
 			m.conflict(old.Object, "%s", why)
 		}
+		return
+	}
+	if old.Made != nil {
+		m.plan.Claims = append(m.plan.Claims, *old.Made)
 		return
 	}
 	o := v1.BCSNetIPClaim{

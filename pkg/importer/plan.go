@@ -22,11 +22,16 @@ type Input struct {
 	// Index has the pools and leases of this system, Ours its claims by namespace/name. Planning adds the new pools.
 	Index *index.Index
 	Ours  map[string]*v1.BCSNetIPClaim
-	Pods  []workload.Pod
+	// Here are the pools here by name, for a backup.
+	Here map[string]*v1.BCSNetPool
+	Pods []workload.Pod
 	// Now is the API server's time before anything was read.
 	Now time.Time
 	// By is who imports, for the history of addresses.
 	By string
+	// OnlyPodsHere: an address of a backup whose pod does not exist is given up, as if the pod had ended now. Without
+	// it, the lease is made, and the controller finds out that the pod is gone.
+	OnlyPodsHere bool
 }
 
 // Plan lists what to make, in this order: claims before the leases that name them.
@@ -35,6 +40,8 @@ type Plan struct {
 	Claims []v1.BCSNetIPClaim
 	// Leases have the versions of the objects that they replace, 0 if there is none.
 	Leases []lease.Lease
+	// Uncordon names the pools that are cordoned only until the leases are made.
+	Uncordon []string
 	// Already is the number of addresses that are here as they should be.
 	Already int
 	// Elsewhere is the number of addresses that are kept for no pod and lie in no pool: there is nothing to reserve.
@@ -128,10 +135,13 @@ func (m *maker) reports(row Address) bool {
 func (m *maker) planAddress(row Address) {
 	a := row.Addr
 	key, cause := m.claimOf(row)
-	if row.State == Free && key == "" && cause == "" {
+	if row.State == Free && row.Lease == nil && key == "" && cause == "" {
 		return
 	}
 	pool, served := m.Index.Pools.OwnerOf(a)
+	if row.Lease != nil && row.Lease.State == lease.Available && !served {
+		return // nobody can get it here
+	}
 	if !served && row.State == Kept && key == "" && cause == "" {
 		m.plan.Elsewhere++ // nobody can get it here
 		return
@@ -144,6 +154,8 @@ func (m *maker) planAddress(row Address) {
 	now, _ := m.Index.Leases.Get(a)
 	target := target{maker: m, row: row, now: now, params: p.Params(), claim: key}
 	switch {
+	case row.Lease != nil:
+		target.again(*row.Lease, cause)
 	case row.State == Held:
 		h, why := m.holder(row)
 		if why != "" {

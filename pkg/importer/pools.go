@@ -1,7 +1,10 @@
 package importer
 
 import (
+	"encoding/json"
+	"reflect"
 	"slices"
+	"strings"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -13,6 +16,14 @@ import (
 // until the leases are taken over and somebody uncordons them. A pool whose addresses a pool here has is not made.
 func (m *maker) planPools() {
 	for _, o := range m.Pools {
+		stored := m.Stored[PoolObject(o.Name)]
+		if here := m.Here[o.Name]; here != nil && stored != nil {
+			m.planPoolHere(here, o)
+			continue
+		}
+		if stored != nil && !o.Spec.Cordoned {
+			m.plan.Uncordon = append(m.plan.Uncordon, o.Name)
+		}
 		o.Spec.Cordoned = true
 		p := store.Pool(&o)
 		if _, exists := m.Index.Pools.Get(p.Name); exists {
@@ -31,12 +42,56 @@ func (m *maker) planPools() {
 	}
 }
 
-// sharesAddresses names the first pool here that has an address of the pool; empty for none.
+// planPoolHere compares a pool of a backup with the one here, which stays. A restore that broke off has left it
+// cordoned.
+func (m *maker) planPoolHere(here *v1.BCSNetPool, then v1.BCSNetPool) {
+	if _, restoring := here.Annotations[v1.RestoringAnnotation]; restoring {
+		if !then.Spec.Cordoned {
+			m.plan.Uncordon = append(m.plan.Uncordon, here.Name)
+		}
+		then.Spec.Cordoned = here.Spec.Cordoned
+	}
+	m.compare(PoolObject(here.Name), here.Spec, then.Spec)
+}
+
+// compare notes which fields of an object here differ from those in a backup.
+func (m *maker) compare(object string, here, then any) {
+	var fields [2]map[string]any
+	for i, spec := range []any{here, then} {
+		text, err := json.Marshal(spec)
+		if err == nil {
+			err = json.Unmarshal(text, &fields[i])
+		}
+		if err != nil {
+			return // what was read as JSON can be written so
+		}
+	}
+	var differ []string
+	for name := range fields[0] {
+		if !reflect.DeepEqual(fields[0][name], fields[1][name]) {
+			differ = append(differ, name)
+		}
+	}
+	for name := range fields[1] {
+		if _, both := fields[0][name]; !both {
+			differ = append(differ, name)
+		}
+	}
+	if len(differ) > 0 {
+		slices.Sort(differ)
+		m.plan.Left = append(m.plan.Left,
+			Remark{object, "it is here and stays; the backup has another " + strings.Join(differ, ", ")})
+	}
+}
+
+// sharesAddresses names the first pool here that has an address of the pool; empty for none. The pools of a backup were
+// side by side before.
 func (m *maker) sharesAddresses(p ipam.Pool) string {
 	ranges := p.Plan.Usable.Ranges()
 	all := m.Index.Pools.All()
 	if i := slices.IndexFunc(all, func(o ipam.Pool) bool {
-		return o.Plan.Usable != nil && ipaddr.Meet(o.Plan.Usable.Ranges(), ranges)
+		return m.Stored[PoolObject(o.Name)] == nil && o.Plan.Usable != nil &&
+			ipaddr.Meet(o.Plan.Usable.Ranges(), ranges)
 	}); i >= 0 {
 		return all[i].Name
 	}

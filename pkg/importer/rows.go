@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -18,7 +20,16 @@ type Rows struct {
 	Addresses []Address
 	// Conflicts are contradictions that the reader found; Left are objects that it does not take over, or not entirely.
 	Conflicts, Left []Remark
+	// Stored has the pools and claims of a backup as they are in the file, by PoolObject and ClaimObject, with fields
+	// that this release does not know. It is nil for other systems.
+	Stored map[string]*unstructured.Unstructured
 }
+
+// PoolObject names a pool in messages.
+func PoolObject(name string) string { return "pool " + name }
+
+// ClaimObject names the claim namespace/name in messages.
+func ClaimObject(key string) string { return "claim " + key }
 
 // State of an address in the other system.
 type State uint8
@@ -41,6 +52,8 @@ type Address struct {
 	// Object names the object of the other system in messages, for example "BCSNetIP 10.1.0.20".
 	Object string
 	State  State
+	// Lease is the address as it is in a backup; nil for other systems. Beside it, only Claim and Updated are set.
+	Lease *lease.Lease
 	// Holder is what the other system stores of the holder of a Held address. Fields that it does not store are zero:
 	// without a pod's name the pod that reports the address is taken.
 	Holder lease.Holder
@@ -75,6 +88,8 @@ type Claim struct {
 	Namespace, Name string
 	// Object names the object of the other system in messages.
 	Object string
+	// Made is the claim as it is in a backup; nil for other systems. Beside it, only the names are set.
+	Made *v1.BCSNetIPClaim
 	// Addr is the address that the claim is for; invalid for none. Bound reports whether it has it already.
 	Addr  netip.Addr
 	Bound bool

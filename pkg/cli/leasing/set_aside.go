@@ -1,7 +1,6 @@
 package leasing
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -25,12 +24,9 @@ type SetAside struct {
 	Entries []resource.Entry
 	Reason  string
 	Reserve bool
-	// Again: an import repeats earlier reservations, and reports and skips addresses that cannot be reserved.
-	Again bool
-	By    string
 }
 
-// Run checks all addresses before it changes the first one. Only with Again does it skip those that fail.
+// Run checks all addresses before it changes the first.
 func (v *SetAside) Run(ctx context.Context) error {
 	leases, err := v.Leases()
 	if err != nil {
@@ -45,13 +41,13 @@ func (v *SetAside) Run(ctx context.Context) error {
 		return err
 	}
 	todo, err := v.check(x, all)
-	if err != nil && !v.Again {
+	if err != nil {
 		return err
 	}
-	return app.Several(append(app.Flatten(err), app.Flatten(v.write(ctx, x, leases, todo))...)).OrNil()
+	return v.write(ctx, x, leases, todo)
 }
 
-// check returns the addresses to change. Without Again, one address that cannot be changed makes it fail.
+// check returns the addresses to change. One address that cannot be changed makes it fail.
 func (v *SetAside) check(x *index.Index, all []lease.Lease) (todo []lease.Lease, err error) {
 	var failed app.Several
 	var outside, same []netip.Addr
@@ -85,19 +81,17 @@ func (v *SetAside) check(x *index.Index, all []lease.Lease) (todo []lease.Lease,
 			todo = append(todo, l)
 		}
 	}
-	if failed = append(failed, NoPool(outside, why)...); len(failed) > 0 && v.Again {
-		err = failed
-	} else if len(failed) > 0 {
+	if failed = append(failed, NoPool(outside, why)...); len(failed) > 0 {
 		return nil, resource.NoneDone(v.App, len(all), v.done(), failed)
 	}
 	if len(same) > 0 {
 		state := map[bool]string{true: "reserved already", false: "not reserved"}[v.Reserve]
-		if v.Reserve && v.Reason != "" && !v.Again {
+		if v.Reserve && v.Reason != "" {
 			state += ", and the reason stays as it was"
 		}
 		v.Say.Note("%s: %s", state, resource.Spell(ipaddr.SetOfAddrs(same...)))
 	}
-	return todo, err
+	return todo, nil
 }
 
 // NoPool returns the error for addresses of no pool. why is the reason for the last of them.
@@ -132,7 +126,6 @@ func (v *SetAside) write(ctx context.Context, x *index.Index, leases *store.Clie
 	change := lease.Change{Verb: verb, Reason: v.Reason}
 	if v.DryRun != app.DryRunClient && len(todo) > 0 {
 		change = v.Change(ctx, verb, v.Reason)
-		change.By = cmp.Or(v.By, change.By)
 	}
 	changed := make([]lease.Lease, len(todo))
 	failed := resource.InBulk(ctx, v.App, todo, v.done(), func(i int, l lease.Lease) (err error) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// writeCSV prints lines of cells as comma-separated values. It follows RFC 4180, but ends lines with LF.
-func writeCSV(w io.Writer, lines [][]string) error {
+// WriteCSV prints lines of cells as comma-separated values. It follows RFC 4180, but ends lines with LF.
+func WriteCSV(w io.Writer, lines [][]string) error {
 	out := csv.NewWriter(w)
 	for _, cells := range lines {
 		for i, cell := range cells {

@@ -96,7 +96,7 @@ func (t *GrowingTable[T]) Write(w io.Writer, rows []T) error {
 		lines = append(lines, cells)
 	}
 	if t.csv {
-		return writeCSV(w, lines)
+		return WriteCSV(w, lines)
 	}
 	for _, cells := range lines {
 		t.widen(func(i int) int { return twwidth.Width(cells[i]) })

@@ -39,6 +39,9 @@ type tab struct {
 // fails the test.
 func browser(t *testing.T) *tab {
 	t.Helper()
+	if racing && testing.Short() {
+		t.Skip("a browser is tested without the race detector: its pages would come three times as slowly")
+	}
 	path, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Skip("there is no chromium: apt-get install chromium")

@@ -70,6 +70,7 @@ func (r *Reconciler) isUpToDate(p ipam.Pool, served uint64) bool {
 // due returns the writes that a pool needs at a time.
 func (r *Reconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
 	var out []write
+	_, restoring := o.Annotations[v1.RestoringAnnotation]
 	materialized, ranged := store.Materialized(o, p.Plan)
 	for _, a := range materialized {
 		l, exists := r.index.Leases.Get(a)
@@ -77,6 +78,7 @@ func (r *Reconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
 			continue
 		}
 		switch {
+		case !exists && restoring: // bcsnetctl restore makes those of the backup, with their history, and then says so
 		case !exists && r.isMissing(a): // it will be restored
 		case !exists:
 			out = append(out, write{lease: lease.Lease{Addr: a, Params: p.Params()}})

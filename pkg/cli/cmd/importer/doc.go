@@ -1,3 +1,3 @@
-// Package importer has the command import, which takes over pools, claims and leases from other systems. Package
-// pkg/importer decides what becomes of their objects. It imports no other command.
+// Package importer has the commands import, backup and restore: a restore imports our own objects from a backup.
+// Package pkg/importer decides what becomes of the objects. It imports no other command.
 package importer

@@ -17,25 +17,34 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/importer"
 	"github.com/bcsnet/bcsnet/pkg/importer/system"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // job is the work of an import, with its results.
 type job struct {
 	plan importer.Plan
+	// stored are the pools and claims of a backup as its file has them.
+	stored map[string]*unstructured.Unstructured
 	// done has the objects as they are stored or would be: pools, then claims, then leases.
 	done   []unstructured.Unstructured
 	leases []lease.Lease
+	// unfinished are the pools of which an address was not made.
+	unfinished map[string]bool
 }
 
 func (j *job) empty() bool {
-	return len(j.plan.Pools) == 0 && len(j.plan.Claims) == 0 && len(j.plan.Leases) == 0
+	return len(j.plan.Pools) == 0 && len(j.plan.Claims) == 0 && len(j.plan.Leases) == 0 &&
+		len(j.plan.Uncordon) == 0
 }
 
-// cordoned names the created pools, which are cordoned.
+// cordoned names the pools that were made and stay cordoned.
 func (j *job) cordoned() (names []string) {
 	for _, p := range j.plan.Pools {
-		names = append(names, p.Name)
+		if !slices.Contains(j.plan.Uncordon, p.Name) {
+			names = append(names, p.Name)
+		}
 	}
 	return names
 }
@@ -63,9 +72,36 @@ func (v *takeOver) plan(ctx context.Context, a *leasing.Allocator) (*job, error)
 	if err != nil {
 		return nil, resource.Explain(v.App, err)
 	}
-	return &job{plan: importer.Make(importer.Input{
-		Rows: rows, Index: a.Index, Ours: ours, Pods: pods, Now: now, By: v.Author(ctx),
+	here, err := v.fitting(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	return &job{stored: rows.Stored, unfinished: map[string]bool{}, plan: importer.Make(importer.Input{
+		Rows: rows, Index: a.Index, Ours: ours, Here: here, Pods: pods, Now: now, By: v.Author(ctx),
+		OnlyPodsHere: v.onlyPodsHere,
 	})}, nil
+}
+
+// fitting returns the pools here. It refuses groups of a backup that would not fit their parents.
+func (v *takeOver) fitting(ctx context.Context, rows importer.Rows) (map[string]*v1.BCSNetPool, error) {
+	if rows.Stored == nil {
+		return nil, nil
+	}
+	list, err := resource.AllPools(ctx, v.App)
+	if err != nil {
+		return nil, err
+	}
+	here := map[string]*v1.BCSNetPool{}
+	for _, p := range list {
+		here[p.Name] = p.BCSNetPool
+	}
+	var made []ipam.Pool
+	for i := range rows.Pools {
+		if p := &rows.Pools[i]; here[p.Name] == nil {
+			made = append(made, store.Pool(p))
+		}
+	}
+	return here, resource.NewFit(resource.Given(list), made...).Check(ctx, v.App)
 }
 
 // list lists a kind of the other system. served is false if the API server does not know the kind.
@@ -105,9 +141,9 @@ func (v *takeOver) ourClaims(ctx context.Context) (map[string]*v1.BCSNetIPClaim,
 func (v *takeOver) show(j *job) error {
 	p := j.plan
 	if j.empty() {
-		v.Say.Note("nothing to take over: what %s has is here", v.system.Title)
+		v.Say.Note("nothing to %s: what %s has is here", v.words.do, v.system.Title)
 	} else {
-		v.Say.Start("to take over: %s, %s, %s", humanize.Plural(len(p.Pools), "pool"),
+		v.Say.Start("to %s: %s, %s, %s", v.words.do, humanize.Plural(len(p.Pools), "pool"),
 			humanize.Plural(len(p.Claims), "claim"),
 			humanize.Plural(len(p.Leases), "address"))
 	}

@@ -20,16 +20,27 @@ import (
 type takeOver struct {
 	*app.App
 	system system.System
+	words  words
 	output printer.Output
 	yes    bool
 	dirs   []string
 	files  []string
 	// roots has the directories by the name of their node.
 	roots map[string]string
+	// onlyPodsHere leaves out what a backup has of pods that are not here.
+	onlyPodsHere bool
+}
+
+// words are what messages call an import and a restore.
+type words struct{ do, done, contradictions string }
+
+func importing() words {
+	return words{do: "take over", done: "taken over", contradictions: "keep the pools cordoned; mend the objects of " +
+		"the other system, or free what was set aside: bcsnetctl ip unreserve ADDRESS; then run it again"}
 }
 
 func newTakeOver(s *app.App, of system.System) *cobra.Command {
-	v := &takeOver{App: s, system: of}
+	v := &takeOver{App: s, system: of, words: importing()}
 	cmd := &cobra.Command{
 		Use: of.Name, Aliases: of.Aliases, Args: app.Takes(0, 0),
 		RunE:  app.Runs(v),
@@ -48,19 +59,27 @@ again when it was interrupted, or when contradictions are resolved.`,
 		Example:           of.Example,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
 	if of.Dirs {
 		cmd.Flags().StringArrayVar(&v.dirs, "dir", nil, "the directory `NODE=PATH` of a node; may be repeated")
 	}
 	if of.Files {
 		cmd.Flags().StringArrayVar(&v.files, "file", nil, "the table at `PATH`; may be repeated")
 	}
-	s.DryRun.AddTo(cmd)
-	v.output.AddTo(cmd)
+	v.addTo(cmd)
 	return cmd
 }
 
-func (v *takeOver) Complete([]string) error {
+// addTo adds the flags that an import and a restore have.
+func (v *takeOver) addTo(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
+	v.DryRun.AddTo(cmd)
+	v.output.AddTo(cmd)
+}
+
+func (v *takeOver) Complete(args []string) error {
+	if len(args) > 0 {
+		v.system = v.from(args[0])
+	}
 	v.roots = map[string]string{}
 	for _, d := range v.dirs {
 		node, path, ok := strings.Cut(d, "=")
@@ -99,7 +118,7 @@ func (v *takeOver) Run(ctx context.Context) error {
 		return err
 	}
 	if !j.empty() {
-		if err := v.Confirm(ctx, v.yes, "Take this over?"); err != nil {
+		if err := v.Confirm(ctx, v.yes, "Do you want to "+v.words.do+" this?"); err != nil {
 			return err
 		}
 	}
@@ -111,7 +130,7 @@ func (v *takeOver) Run(ctx context.Context) error {
 	if failed.Compact() == nil && len(j.plan.Conflicts) == 0 {
 		v.sayNext(j)
 	}
-	return append(failed, contradictions(j.plan.Conflicts)).Compact()
+	return append(failed, v.contradictions(j.plan.Conflicts)).Compact()
 }
 
 // sayNext prints the next commands.
@@ -120,19 +139,18 @@ func (v *takeOver) sayNext(j *job) {
 		return
 	}
 	v.Hint("next, the addresses of running pods that no object names: bcsnetctl rebuild")
-	if names := j.cordoned(); len(names) > 0 {
+	if names := j.cordoned(); len(names) > 0 && j.stored == nil {
 		v.Hint("then have the pools hand out: bcsnetctl pool uncordon %s", strings.Join(names, " "))
 	}
 }
 
 // contradictions returns the error for contradicting objects.
-func contradictions(all []importer.Remark) error {
+func (v *takeOver) contradictions(all []importer.Remark) error {
 	if len(all) == 0 {
 		return nil
 	}
 	f := &app.Failure{Code: app.ExitFindings,
 		Message: fmt.Sprintf("%s %s to be resolved, %s first", humanize.Plural(len(all), "contradiction"),
 			humanize.OneOr(len(all), "has", "have"), all[0].Object)}
-	return f.WithHint("keep the pools cordoned; mend the objects of the other system, or free what was set " +
-		"aside: bcsnetctl ip unreserve ADDRESS; then run it again")
+	return f.WithHint("%s", v.words.contradictions)
 }

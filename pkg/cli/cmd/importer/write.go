@@ -12,18 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/importer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/recovery"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
-
-// takenOver is the participle in messages about addresses.
-const takenOver = "taken over"
 
 // carryOut creates pools, claims and leases in this order, because an address that is kept for a missing claim is
 // released. It skips objects whose pool or claim could not be created.
@@ -37,7 +37,7 @@ func (v *takeOver) carryOut(
 	}
 	for i := range j.plan.Pools {
 		p := &j.plan.Pools[i]
-		if err := v.createOne(ctx, api.API, j, p, "pool "+p.Name); err != nil {
+		if err := v.createOne(ctx, api.API, j, p, importer.PoolObject(p.Name)); err != nil {
 			unmade[p.Name], failed = true, append(failed, err)
 		}
 	}
@@ -48,13 +48,14 @@ func (v *takeOver) carryOut(
 	for i := range j.plan.Claims {
 		c := &j.plan.Claims[i]
 		name := c.Namespace + "/" + c.Name
-		if err := v.createOne(ctx, claims.API.Namespace(c.Namespace), j, c, "claim "+name); err != nil {
+		if err := v.createOne(ctx, claims.API.Namespace(c.Namespace), j, c, importer.ClaimObject(name)); err != nil {
 			unmade[name], failed = true, append(failed, err)
 		}
 	}
 	todo := slices.DeleteFunc(slices.Clone(j.plan.Leases),
 		func(l lease.Lease) bool { return unmade[l.Pool] || l.Claim != "" && unmade[l.Claim] })
-	return append(failed, v.createLeases(ctx, a, j, todo)...)
+	failed = append(failed, v.createLeases(ctx, a, j, todo)...)
+	return append(failed, v.uncordon(ctx, api, j)...)
 }
 
 // createOne creates a pool or a claim. It leaves one that was created meanwhile.
@@ -64,12 +65,10 @@ func (v *takeOver) createOne(
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	o, err := j.object(typed, what)
 	if err != nil {
 		return err
 	}
-	o := &unstructured.Unstructured{Object: content}
-	unstructured.RemoveNestedField(o.Object, "status")
 	if v.DryRun != app.DryRunClient {
 		created, err := api.Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName,
 			DryRun: v.DryRun.Options()})
@@ -88,16 +87,30 @@ func (v *takeOver) createOne(
 	return nil
 }
 
+// object returns a pool or a claim as it is made.
+func (j *job) object(typed runtime.Object, what string) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	o := &unstructured.Unstructured{Object: content}
+	if stored := j.stored[what]; stored != nil { // as it is in the backup, with what this release does not know
+		o = stored.DeepCopy()
+		if p, ok := typed.(*v1.BCSNetPool); ok && slices.Contains(j.plan.Uncordon, p.Name) {
+			err = restoring(o)
+		}
+	}
+	unstructured.RemoveNestedField(o.Object, "status")
+	return o, err
+}
+
 // createLeases stores the leases whose addresses have not changed since they were planned.
 func (v *takeOver) createLeases(
 	ctx context.Context, a *leasing.Allocator, j *job, todo []lease.Lease,
 ) (failed app.Several) {
 	stored, changed := make([]lease.Lease, len(todo)), make([]bool, len(todo))
-	errs := resource.InBulk(ctx, v.App, todo, takenOver, func(i int, l lease.Lease) (err error) {
+	errs := resource.InBulk(ctx, v.App, todo, v.words.done, func(i int, l lease.Lease) (err error) {
 		if stored[i] = l; v.DryRun != app.DryRunClient {
 			var created bool
 			stored[i], created, err = recovery.Create(ctx, a.Leases, l)
-			changed[i] = err == nil && !created
+			changed[i] = err == nil && !created && !importer.SameUse(stored[i], l) // a second import may be as fast
 		}
 		return resource.Explain(v.App, err)
 	})
@@ -105,6 +118,7 @@ func (v *takeOver) createLeases(
 	for i, l := range stored {
 		switch {
 		case errs[i] != nil:
+			j.unfinished[todo[i].Pool] = true
 		case changed[i]:
 			late = append(late, l.Addr)
 		default:
@@ -112,7 +126,7 @@ func (v *takeOver) createLeases(
 		}
 	}
 	if len(addrs) > 0 {
-		v.Say.Done("%s %s: %s", humanize.Plural(len(addrs), "address"), takenOver,
+		v.Say.Done("%s %s: %s", humanize.Plural(len(addrs), "address"), v.words.done,
 			resource.Spell(ipaddr.SetOfAddrs(addrs...)))
 	}
 	if len(late) > 0 {
@@ -120,7 +134,7 @@ func (v *takeOver) createLeases(
 			humanize.Plural(len(late), "address"), humanize.OneOr(len(late), "is", "are"),
 			resource.Spell(ipaddr.SetOfAddrs(late...))).WithHint("run it again"))
 	}
-	return append(failed, resource.Unfinished(ctx, takenOver, todo, errs))
+	return append(failed, resource.Unfinished(ctx, v.words.done, todo, errs))
 }
 
 // print prints all created objects, unless the table has shown them.
@@ -128,15 +142,49 @@ func (v *takeOver) print(j *job) error {
 	if v.output.Printer == nil {
 		return nil
 	}
+	object := func(l lease.Lease) (*unstructured.Unstructured, error) {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(store.Object(l))
+		o := &unstructured.Unstructured{Object: content}
+		o.SetManagedFields(nil)
+		return o, err
+	}
+	if stream := printer.NewListStream(&v.output); stream != nil {
+		return v.stream(stream, j, object)
+	}
 	items := slices.Clone(j.done)
 	for _, l := range j.leases {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(store.Object(l))
+		o, err := object(l)
 		if err != nil {
 			return err
 		}
-		o := unstructured.Unstructured{Object: content}
-		o.SetManagedFields(nil)
-		items = append(items, o)
+		items = append(items, *o)
 	}
 	return v.output.List(v.Out, items)
+}
+
+// stream prints the objects one by one: all of them would not fit into memory where there are many addresses.
+func (v *takeOver) stream(
+	s *printer.ListStream, j *job, object func(lease.Lease) (*unstructured.Unstructured, error),
+) error {
+	write := func(o *unstructured.Unstructured, err error) error {
+		if err != nil {
+			return err
+		}
+		text, err := s.Text(o)
+		if err != nil {
+			return err
+		}
+		return s.Write(v.Out, slices.Values([][]byte{text}))
+	}
+	for i := range j.done {
+		if err := write(&j.done[i], nil); err != nil {
+			return err
+		}
+	}
+	for _, l := range j.leases {
+		if err := write(object(l)); err != nil {
+			return err
+		}
+	}
+	return s.Close(v.Out)
 }

@@ -76,7 +76,7 @@ func (v *install) leaving(steps []step) error {
 		}
 		return app.Refuse(reasonLeavingDefinitions, "nothing was changed: %s is being deleted, and its objects with it",
 			resource.Title(s.want)).
-			WithHint("save what is left: bcsnetctl pool export --all; run it again when the definition is gone: "+
+			WithHint("save what is left: bcsnetctl backup FILE; run it again when the definition is gone: "+
 				"kubectl wait --for=delete crd/%s", s.want.GetName())
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
+	"github.com/bcsnet/bcsnet/pkg/importer/backup"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -55,7 +56,7 @@ func (c change) unified() (string, error) {
 			continue
 		}
 		var err error
-		if texts[i], err = yaml.Marshal(cleaned(p.Stored).Object); err != nil {
+		if texts[i], err = yaml.Marshal(backup.Kept(p.Stored).Object); err != nil {
 			return "", err
 		}
 	}
@@ -84,7 +85,7 @@ func paintDiff(t terminal.Terminal, text string) string {
 
 // samePool reports whether two pools have the same cleaned form.
 func samePool(a, b resource.Pool) bool {
-	return equality.Semantic.DeepEqual(cleaned(a.Stored).Object, cleaned(b.Stored).Object)
+	return equality.Semantic.DeepEqual(backup.Kept(a.Stored).Object, backup.Kept(b.Stored).Object)
 }
 
 // diffObjects returns the comparison for -o json and similar formats.

@@ -8,12 +8,14 @@ import (
 	"os"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/importer/backup"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
@@ -31,7 +33,7 @@ type draft struct {
 }
 
 func newDraft(s *app.App, p resource.Pool) (*draft, error) {
-	text, err := yaml.Marshal(cleaned(p.Stored).Object)
+	text, err := yaml.Marshal(backup.Kept(p.Stored).Object)
 	return &draft{App: s, poolName: p.Name, text: text}, err
 }
 
@@ -123,7 +125,7 @@ func (d *draft) wanted(live resource.Pool) (*unstructured.Unstructured, error) {
 	next.SetLabels(wanted.Stored.GetLabels())
 	next.Object["spec"] = wanted.Stored.Object["spec"]
 	annotations := wanted.Stored.GetAnnotations()
-	for _, name := range []string{lastApplied, v1.ChangedByAnnotation} {
+	for _, name := range []string{corev1.LastAppliedConfigAnnotation, v1.ChangedByAnnotation} {
 		if value, ok := live.Annotations[name]; ok {
 			if annotations == nil {
 				annotations = map[string]string{}

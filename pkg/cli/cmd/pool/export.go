@@ -2,7 +2,6 @@ package pool
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -10,6 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/importer/backup"
 )
 
 type poolExport struct {
@@ -28,12 +28,8 @@ func newExport(s *app.App) *cobra.Command {
 cluster keeps in them for itself. kubectl apply --server-side -f takes the
 output, in this cluster or another one; bcsnetctl pool diff -f compares it.
 
-Reserved addresses are in it, with who reserved them and why, as an annotation.
-So are addresses of owners that are no pods, such as machines (bcsnetctl ip
-allocate --for). bcsnetctl pool import -f restores both; kubectl apply does not.
-Addresses of pods, claims and the addresses that they keep, quarantines and the
-history of addresses are not in it, and a message says so. With --all, pools
-that are being deleted are left out.`,
+Claims, and who has which address, are not in it: bcsnetctl backup saves them,
+too. With --all, pools that are being deleted are left out.`,
 		Example: `  bcsnetctl pool export blue > blue.yaml
   bcsnetctl pool export --all | bcsnetctl --context other pool diff -f -`,
 		ValidArgsFunction: resource.CompletePools(s),
@@ -65,12 +61,7 @@ func (v *poolExport) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	inPools, err := listHeld(ctx, v.App)
-	if err != nil {
-		return err
-	}
 	var items []unstructured.Unstructured
-	var all held
 	for _, p := range found {
 		if p.DeletionTimestamp != nil && v.all {
 			v.Say.Warn("pool %s is being deleted and left out", p.Name)
@@ -78,19 +69,12 @@ func (v *poolExport) Run(ctx context.Context) error {
 		} else if p.DeletionTimestamp != nil {
 			v.Say.Warn("pool %s is being deleted", p.Name)
 		}
-		o := cleaned(p.Stored)
-		h := inPools[p.Name]
-		if err := errors.Join(writeReservations(o, h.reserved), writeOwners(o, h.owned)); err != nil {
-			return err
-		}
-		all.add(h)
-		items = append(items, *o)
+		items = append(items, *backup.Kept(p.Stored))
 	}
 	if len(items) == 0 {
 		v.Say.Note("no pools in %s", v.Where())
 		return nil
 	}
-	all.say(v.App)
 	if *v.output.Flags.OutputFormat != "yaml" && (v.all || len(v.names) > 1) {
 		return v.output.List(v.Out, items)
 	}

@@ -17,7 +17,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
-	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/importer/backup"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -25,10 +25,6 @@ import (
 type manifest struct {
 	from string
 	pool resource.Pool
-	// reserved has the addresses that were set aside when the file was written.
-	reserved []reservedRange
-	// owners has the addresses that owners had then.
-	owners []lease.Lease
 }
 
 // readManifests reads the pools of files; - is standard input. It warns of other objects and skips them.
@@ -49,14 +45,6 @@ func readManifests(s *app.App, files []string) ([]manifest, error) {
 				s.Say.Warn("%s: %s %s is no pool and left out", name, o.GetKind(), o.GetName())
 				continue
 			}
-			reserved, err := readReservations(o)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-			owners, err := readOwners(o)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
 			p, err := parseManifest(o)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
@@ -66,7 +54,7 @@ func readManifests(s *app.App, files []string) ([]manifest, error) {
 					name).WithHint("name every pool once")
 			}
 			seen[p.Name] = name
-			all = append(all, manifest{from: name, pool: p, reserved: reserved, owners: owners})
+			all = append(all, manifest{from: name, pool: p})
 		}
 	}
 	return all, nil
@@ -132,7 +120,7 @@ func decodeObjects(name string, r io.Reader) ([]*unstructured.Unstructured, erro
 
 // parseManifest checks a pool of a file as far as possible without the API server, and returns its cleaned form.
 func parseManifest(o *unstructured.Unstructured) (resource.Pool, error) {
-	p := resource.Pool{BCSNetPool: &v1.BCSNetPool{}, Stored: cleaned(o)}
+	p := resource.Pool{BCSNetPool: &v1.BCSNetPool{}, Stored: backup.Kept(o)}
 	if o.GetName() == "" {
 		return p, app.Refuse(app.ReasonPoolInvalid, "a pool has no name: metadata.name is missing")
 	}
@@ -154,12 +142,12 @@ func applyPool(ctx context.Context, p *resource.Pools, m manifest) (resource.Poo
 	if err != nil {
 		return resource.Pool{}, err
 	}
-	return resource.ReadPool(cleaned(stored))
+	return resource.ReadPool(backup.Kept(stored))
 }
 
 // overlaid returns the same without the API server: fields that the file does not name stay.
 func overlaid(live, wanted resource.Pool) (resource.Pool, error) {
-	next := cleaned(live.Stored).DeepCopy()
+	next := backup.Kept(live.Stored).DeepCopy()
 	for _, field := range []string{"labels", "annotations"} {
 		set, _, _ := unstructured.NestedStringMap(wanted.Stored.Object, "metadata", field)
 		for k, value := range set {

@@ -11,6 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // poolMove prints commands that move addresses from one pool to another. It does not touch leases: after release, an
@@ -116,7 +117,7 @@ func (v *poolMove) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	held, err := listHeld(ctx, v.App)
+	reserved, err := resource.HeldLeases(ctx, v.App, resource.LeaseQuery{Pool: v.from}, lease.Lease.IsSetAside)
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func (v *poolMove) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	steps, err := v.steps(from, to, held[v.from], claims)
+	steps, err := v.steps(from, to, reserved, claims)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
+	"github.com/bcsnet/bcsnet/pkg/importer/backup"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -41,7 +42,7 @@ func script(steps []moveStep) string {
 }
 
 // steps returns the steps of a move. to has no object if it must be created.
-func (v *poolMove) steps(from, to resource.Pool, held held, claims []string) ([]moveStep, error) {
+func (v *poolMove) steps(from, to resource.Pool, reserved []lease.Lease, claims []string) ([]moveStep, error) {
 	moving, err := v.moving(from)
 	if err != nil {
 		return nil, err
@@ -73,8 +74,8 @@ func (v *poolMove) steps(from, to resource.Pool, held held, claims []string) ([]
 	if len(v.part) > 0 {
 		return steps, nil
 	}
-	if len(held.reserved) > 0 {
-		steps = append(steps, reservedAgain(held.reserved))
+	if len(reserved) > 0 {
+		steps = append(steps, reservedAgain(reserved))
 	}
 	return append(steps, moveStep{
 		fmt.Sprintf("Pool %s hands out nothing any more. Its end waits for what its pods and claims have.\n"+
@@ -85,7 +86,7 @@ func (v *poolMove) steps(from, to resource.Pool, held held, claims []string) ([]
 
 // create creates a pool like from, with the moving addresses.
 func (v *poolMove) create(from, _ resource.Pool, moving []string) ([]moveStep, error) {
-	o := cleaned(from.Stored.DeepCopy())
+	o := backup.Kept(from.Stored.DeepCopy())
 	o.SetName(v.to)
 	if err := unstructured.SetNestedSlice(o.Object, resource.Values(moving), "spec", "availableIPs"); err != nil {
 		return nil, err

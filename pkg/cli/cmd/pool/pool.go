@@ -16,7 +16,7 @@ func New(s *app.App, more ...*cobra.Command) *cobra.Command {
 		newList(s), newDescribe(s), newCreate(s), newDelete(s),
 		newAddHost(s), newRemoveHost(s), newAddIP(s), newRemoveIP(s),
 		newBind(s), newUnbind(s), newCordon(s), newUncordon(s),
-		newSet(s), newEdit(s), newExport(s), newImport(s), newDiff(s), newTree(s), newHistory(s),
+		newSet(s), newEdit(s), newExport(s), newDiff(s), newTree(s), newHistory(s),
 		newRename(s), newMerge(s), newSplit(s))
 	cmd.AddCommand(more...)
 	return cmd

@@ -1,0 +1,6 @@
+//go:build !race
+
+package ui
+
+// racing reports whether the race detector is on.
+const racing = false
