@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -230,10 +229,5 @@ func (m *maker) since(row Address) time.Time {
 // reason returns the reason of a reserved address.
 func (m *maker) reason(why string) string { return m.System + ": " + why }
 
-// asideByImport reports whether an import of this system reserved an address, perhaps before somebody resolved what
-// was contradictory.
-func (m *maker) asideByImport(l lease.Lease) bool {
-	last, ok := l.History.Last()
-	return l.State == lease.Reserved && l.Claim == "" && ok && last.Verb == lease.VerbReserve &&
-		strings.HasPrefix(last.Reason, m.System+": ")
-}
+// label returns the label of what the import makes.
+func (m *maker) label() map[string]string { return map[string]string{v1.ImportedLabel: m.System} }

@@ -13,9 +13,12 @@ import (
 // until the leases are taken over and somebody uncordons them. A pool whose addresses a pool here has is not made.
 func (m *maker) planPools() {
 	for _, o := range m.Pools {
-		o.Spec.Cordoned = true
+		o.Spec.Cordoned, o.Labels = true, m.label()
 		p := store.Pool(&o)
-		if _, exists := m.Index.Pools.Get(p.Name); exists {
+		if here, exists := m.Index.Pools.Get(p.Name); exists {
+			if here.Terminating {
+				m.conflict("pool "+p.Name, "the pool of its name here is being deleted: run it again when it is gone")
+			}
 			continue
 		}
 		if p.Problem != "" {

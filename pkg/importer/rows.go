@@ -10,7 +10,8 @@ import (
 
 // Rows are the pools, claims and addresses of another system, as its reader found them.
 type Rows struct {
-	// System begins the reasons of addresses that an import reserves, for example "whereabouts".
+	// System is the name by which the command import knows the system. It labels what the import makes, and begins the
+	// reasons of addresses.
 	System string
 	// Pools are complete except that the plan cordons them.
 	Pools     []v1.BCSNetPool

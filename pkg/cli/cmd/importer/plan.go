@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,6 +23,7 @@ import (
 
 // job is the work of an import, with its results.
 type job struct {
+	rows importer.Rows
 	plan importer.Plan
 	// done has the objects as they are stored or would be: pools, then claims, then leases.
 	done   []unstructured.Unstructured
@@ -52,20 +54,28 @@ func (v *takeOver) plan(ctx context.Context, a *leasing.Allocator) (*job, error)
 	if err != nil {
 		return nil, err
 	}
+	plan, err := v.compare(ctx, a, rows, now)
+	return &job{rows: rows, plan: plan}, err
+}
+
+// compare compares the rows of the other system with what is here. now is the time before anything was read.
+func (v *takeOver) compare(
+	ctx context.Context, a *leasing.Allocator, rows importer.Rows, now time.Time,
+) (plan importer.Plan, err error) {
 	if err := a.Open(ctx, v.App); err != nil {
-		return nil, err
+		return plan, err
 	}
 	ours, err := v.ourClaims(ctx)
 	if err != nil {
-		return nil, err
+		return plan, err
 	}
 	pods, err := resource.AllPods(ctx, v.App)
 	if err != nil {
-		return nil, resource.Explain(v.App, err)
+		return plan, resource.Explain(v.App, err)
 	}
-	return &job{plan: importer.Make(importer.Input{
+	return importer.Make(importer.Input{
 		Rows: rows, Index: a.Index, Ours: ours, Pods: pods, Now: now, By: v.Author(ctx),
-	})}, nil
+	}), nil
 }
 
 // list lists a kind of the other system. served is false if the API server does not know the kind.
