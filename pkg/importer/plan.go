@@ -143,6 +143,8 @@ func (m *maker) planAddress(row Address) {
 	now, _ := m.Index.Leases.Get(a)
 	target := target{maker: m, row: row, now: now, params: p.Params(), claim: key}
 	switch {
+	case row.State == Held && row.Reason != "" && !m.runs(row):
+		target.aside(row.Reason)
 	case row.State == Held:
 		h, why := m.holder(row)
 		if why != "" {
@@ -167,6 +169,12 @@ func (m *maker) planAddress(row Address) {
 	default:
 		target.aside(row.Reason)
 	}
+}
+
+// runs reports whether the pod of a Held address runs, or another one that reports the address.
+func (m *maker) runs(row Address) bool {
+	p, exists := m.pods[row.pod()]
+	return len(m.reporters[row.Addr]) > 0 || exists && !p.Ended
 }
 
 // holder returns the holder of a Held address. It has no pod name if that is not known; cause says why, or what is

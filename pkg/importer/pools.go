@@ -39,7 +39,7 @@ func (m *maker) sharesAddresses(p ipam.Pool) string {
 	ranges := p.Plan.Usable.Ranges()
 	all := m.Index.Pools.All()
 	if i := slices.IndexFunc(all, func(o ipam.Pool) bool {
-		return o.Plan.Usable != nil && ipaddr.Meet(o.Plan.Usable.Ranges(), ranges)
+		return o.Name != p.Parent && o.Plan.Usable != nil && ipaddr.Meet(o.Plan.Usable.Ranges(), ranges)
 	}); i >= 0 {
 		return all[i].Name
 	}

@@ -74,7 +74,9 @@ func TestRevert(t *testing.T) {
 			return lease.Bind(l, l.Params, h, l.Retention, l.Updated)
 		}
 	}
-	release := func(l lease.Lease) (lease.Lease, bool) { return lease.Release(l, l.Updated.Add(time.Minute), lease.Change{}) }
+	release := func(l lease.Lease) (lease.Lease, bool) {
+		return lease.Release(l, l.Updated.Add(time.Minute), lease.Change{})
+	}
 	for name, c := range map[string]struct {
 		since func(*Here)
 		want  string

@@ -47,7 +47,8 @@ type Address struct {
 	Holder lease.Holder
 	// Claim is namespace/name of the claim that the object names; empty for none.
 	Claim string
-	// Reason says why a Kept address without a claim is kept, or what is wrong with an Unclear one.
+	// Reason says why a Kept address without a claim is kept, or what is wrong with an Unclear one. That of a Held one
+	// says why it is kept if its pod does not run; empty if it is not.
 	Reason string
 	// Updated is the time of the other system's last change of the address; zero if it does not store that.
 	Updated time.Time

@@ -43,7 +43,17 @@ func source(t *testing.T, name string) Source {
 		name += "/" + o.GetAPIVersion()
 		byKind[name] = append(byKind[name], o)
 	}
-	return Source{List: func(_ context.Context, kind schema.GroupVersionResource) (
+	get := func(_ context.Context, kind schema.GroupVersionResource, namespace, name string) (
+		*unstructured.Unstructured, bool, error,
+	) {
+		for _, o := range byKind[kind.Resource+"/"+kind.GroupVersion().String()] {
+			if o.GetNamespace() == namespace && o.GetName() == name {
+				return &o, true, nil
+			}
+		}
+		return nil, false, nil
+	}
+	return Source{Get: get, List: func(_ context.Context, kind schema.GroupVersionResource) (
 		[]unstructured.Unstructured, bool, error,
 	) {
 		items, served := byKind[kind.Resource+"/"+kind.GroupVersion().String()]

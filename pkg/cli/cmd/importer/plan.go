@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,7 +47,7 @@ func (j *job) cordoned() (names []string) {
 func (v *takeOver) plan(ctx context.Context, a *leasing.Allocator) (*job, error) {
 	defer v.Say.WaitLater("reading pools, claims, addresses and pods in " + v.Where())()
 	now := a.Leases.Now()
-	rows, err := v.system.Read(ctx, system.Source{List: v.list, Dirs: v.roots, Files: v.files})
+	rows, err := v.system.Read(ctx, system.Source{List: v.list, Get: v.get, Dirs: v.roots, Files: v.files})
 	if missing := (*system.NotServedError)(nil); errors.As(err, &missing) {
 		return nil, app.Refuse(app.ReasonPoolNotFound, "%v", missing).WithHint(
 			"see which clusters there are: kubectl config get-contexts")
@@ -96,7 +97,26 @@ func (v *takeOver) list(
 	return items, true, nil
 }
 
+<<<<<<< HEAD
 // ourClaims returns bcsnet's claims by namespace/name.
+=======
+// get reads an object of the other system.
+func (v *takeOver) get(
+	ctx context.Context, kind schema.GroupVersionResource, namespace, name string,
+) (o *unstructured.Unstructured, found bool, err error) {
+	c, err := v.Dynamic()
+	if err != nil {
+		return nil, false, err
+	}
+	o, err = c.Resource(kind).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, false, nil
+	}
+	return o, err == nil, resource.Explain(v.App, err)
+}
+
+// ourClaims reads the claims of this release, by namespace/name.
+>>>>>>> 4e01f25c (Import reads galaxy, hostnic, crd-ipkeeper and Contiv, and prints network configurations that name the pools' network)
 func (v *takeOver) ourClaims(ctx context.Context) (map[string]*v1.BCSNetIPClaim, error) {
 	api, err := resource.NewClaims(v.App)
 	if err != nil {

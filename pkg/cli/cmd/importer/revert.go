@@ -118,7 +118,7 @@ func (v *revert) Run(ctx context.Context) error {
 // read reads what there is of this system.
 func (v *revert) read(ctx context.Context) (here importer.Here, err error) {
 	defer v.Say.WaitLater("reading pools, claims and addresses in " + v.Where())()
-	here = importer.Here{System: v.system.Name, Table: v.system.Files, Now: v.leases.Now(), By: v.Author(ctx)}
+	here = importer.Here{System: v.system.Name, Table: v.system.Table, Now: v.leases.Now(), By: v.Author(ctx)}
 	pools, err := resource.AllPools(ctx, v.App)
 	if err != nil {
 		return here, err
