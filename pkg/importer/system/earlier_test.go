@@ -12,7 +12,7 @@ import (
 
 func TestGalaxy(t *testing.T) {
 	want(t, plan(t, galaxy(), source(t, "galaxy"), nil, running("web", "10.0.70.20"), running("job", "10.0.70.23")), `
-pool floatingip-10.0.70.0-24 10.0.70.0/24 [10.0.70.2-10.0.70.241] gw 10.0.70.1 vlan 2 cordoned true nodes false
+pool floatingip-10.0.70.0-24 10.0.70.0/24 [10.0.70.2~10.0.70.241] gw 10.0.70.1 vlan 2 cordoned true nodes false
 10.0.70.20 floatingip-10.0.70.0-24 shop/web uid=u-web c= if=eth0
 10.0.70.21 floatingip-10.0.70.0-24 galaxy: kept for StatefulSet shop/db (immutable)
 10.0.70.22 floatingip-10.0.70.0-24 galaxy: kept for Deployment shop/api (never)
@@ -76,16 +76,6 @@ func TestContivCut(t *testing.T) {
 	_, err = contiv().Read(t.Context(), Source{Files: []string{path}})
 	if err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("it was read: %v", err)
-	}
-}
-
-// The system's name labels what an import makes, and is how import revert finds it.
-func TestNames(t *testing.T) {
-	for _, of := range All() {
-		rows, _ := of.Read(t.Context(), source(t, "whereabouts"))
-		if rows.System != of.Name {
-			t.Errorf("%s yields rows of %q", of.Name, rows.System)
-		}
 	}
 }
 
