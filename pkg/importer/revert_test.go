@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -23,7 +23,7 @@ func imported(t *testing.T) Here {
 		o.Spec = v1.BCSNetPoolSpec{Net: "10.1." + third + ".0", Mask: 24, AvailableIPs: []string{"10.1." + third + ".20-10.1." + third + ".40"}}
 		return o
 	}
-	x := ipam.NewIndex()
+	x := index.New()
 	before := pool("before", "2")
 	x.Pools.SetPool(store.Pool(&before))
 	held := func(addr, pod, container string) Address {

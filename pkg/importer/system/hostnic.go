@@ -11,7 +11,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/compat/hostnic"
 	"github.com/bcsnet/bcsnet/pkg/importer"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
@@ -113,7 +113,7 @@ func (r *rows) hostnicPool(o *hostnicPool, blockSize int32, mapping hostnic.Mapp
 		if !b.Addrs.IsValid() || !subnet.Contains(b.Addrs.Addr()) || b.Addrs.Bits() < subnet.Bits() {
 			continue
 		}
-		child := importer.Pool(ipam.BlockName(p.Name, b.Addrs))
+		child := importer.Pool(block.Name(p.Name, b.Addrs))
 		child.Spec = v1.BCSNetPoolSpec{
 			Net: p.Spec.Net, Mask: p.Spec.Mask, Gateway: p.Spec.Gateway, Parent: p.Name,
 			AvailableIPs: []string{b.Addrs.String()}, Namespaces: []string{b.Namespace}, Priority: b.Priority(),

@@ -97,9 +97,6 @@ func (v *takeOver) list(
 	return items, true, nil
 }
 
-<<<<<<< HEAD
-// ourClaims returns bcsnet's claims by namespace/name.
-=======
 // get reads an object of the other system.
 func (v *takeOver) get(
 	ctx context.Context, kind schema.GroupVersionResource, namespace, name string,
@@ -115,8 +112,7 @@ func (v *takeOver) get(
 	return o, err == nil, resource.Explain(v.App, err)
 }
 
-// ourClaims reads the claims of this release, by namespace/name.
->>>>>>> 4e01f25c (Import reads galaxy, hostnic, crd-ipkeeper and Contiv, and prints network configurations that name the pools' network)
+// ourClaims returns bcsnet's claims by namespace/name.
 func (v *takeOver) ourClaims(ctx context.Context) (map[string]*v1.BCSNetIPClaim, error) {
 	api, err := resource.NewClaims(v.App)
 	if err != nil {
