@@ -26,3 +26,6 @@ const (
 	// that, and goes when nothing is in it.
 	HostnicGoneAnnotation = "networkextension.bkbcs.tencent.com/hostnic-gone"
 )
+
+// ImportedLabel on a pool or claim names the system from which an import made it, as the command import does.
+const ImportedLabel = "networkextension.bkbcs.tencent.com/imported-from"

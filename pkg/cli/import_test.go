@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -197,4 +198,75 @@ func TestImportKilled(t *testing.T) {
 	}
 	_, stderr = f.call(t, "import", "netservice")
 	contains(t, stderr, "nothing to take over", "3 addresses are here already")
+}
+
+// TestImportTwiceAtOnce: of two imports at the same time both end well, and each address is taken over once.
+func TestImportTwiceAtOnce(t *testing.T) {
+	f := newFixture(t)
+	if err := f.wipe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.haveReleased(t, released)
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			if out, err := f.command(t, "import", "netservice", "--yes").CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+	both.Wait()
+	_, stderr := f.call(t, "import", "netservice")
+	contains(t, stderr, "nothing to take over", "3 addresses are here already")
+}
+
+// TestRevertKilled: a reversal that was killed in the middle does the rest when it runs again, and no address is free
+// in between.
+func TestRevertKilled(t *testing.T) {
+	f := newFixture(t)
+	if err := f.wipe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.haveReleased(t, released)
+	f.call(t, "import", "netservice", "--yes")
+	f.call(t, "pool", "uncordon", "old")
+	var writes atomic.Int32
+	stuck := make(chan struct{})
+	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/bcsnetips/") {
+			switch n := writes.Add(1); {
+			case n == 2:
+				close(stuck)
+				fallthrough
+			case n > 2:
+				_, _ = io.Copy(io.Discard, r.Body) // only then is it noticed that a client has gone
+				<-r.Context().Done()
+				return
+			}
+		}
+		next.ServeHTTP(rw, r)
+	})
+	cmd := f.command(t, "--server", url, "import", "revert", "netservice", "--yes")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-stuck
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	_, stderr := f.call(t, "import", "revert", "netservice", "--yes")
+	contains(t, stderr, "to take back: 1 pool, 2 claims, 2 addresses", "2 addresses given back",
+		"deletion of claim default/db requested", "deletion of pool old requested")
+	var all v1.BCSNetIPList
+	if err := f.client.List(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, ip := range all.Items {
+		if ip.Status.Status != v1.IPReserved {
+			t.Errorf("%s is %s", ip.Name, ip.Status.Status)
+		}
+	}
+	_, stderr = f.call(t, "import", "revert", "netservice", "--yes")
+	contains(t, stderr, "nothing to take back")
 }

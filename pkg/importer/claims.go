@@ -58,7 +58,7 @@ func (m *maker) planClaim(old Claim) {
 	}
 	o := v1.BCSNetIPClaim{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "BCSNetIPClaim"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: old.Namespace, Name: old.Name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: old.Namespace, Name: old.Name, Labels: m.label()},
 		Spec:       v1.BCSNetIPClaimSpec{Replicas: new(int32(1)), ReleasePolicy: v1.ReleaseNever},
 	}
 	if a.IsValid() {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -156,6 +155,8 @@ func (m *maker) planAddress(row Address) {
 	switch {
 	case row.Lease != nil:
 		target.again(*row.Lease, cause)
+	case row.State == Held && row.Reason != "" && !m.runs(row):
+		target.aside(row.Reason)
 	case row.State == Held:
 		h, why := m.holder(row)
 		if why != "" {
@@ -180,6 +181,12 @@ func (m *maker) planAddress(row Address) {
 	default:
 		target.aside(row.Reason)
 	}
+}
+
+// runs reports whether the pod of a Held address runs, or another one that reports the address.
+func (m *maker) runs(row Address) bool {
+	p, exists := m.pods[row.pod()]
+	return len(m.reporters[row.Addr]) > 0 || exists && !p.Ended
 }
 
 // holder returns the holder of a Held address. It has no pod name if that is not known; cause says why, or what is
@@ -242,10 +249,5 @@ func (m *maker) since(row Address) time.Time {
 // reason returns the reason of a reserved address.
 func (m *maker) reason(why string) string { return m.System + ": " + why }
 
-// asideByImport reports whether an import of this system reserved an address, perhaps before somebody resolved what
-// was contradictory.
-func (m *maker) asideByImport(l lease.Lease) bool {
-	last, ok := l.History.Last()
-	return l.State == lease.Reserved && l.Claim == "" && ok && last.Verb == lease.VerbReserve &&
-		strings.HasPrefix(last.Reason, m.System+": ")
-}
+// label returns the label of what the import makes.
+func (m *maker) label() map[string]string { return map[string]string{v1.ImportedLabel: m.System} }

@@ -24,9 +24,15 @@ func (m *maker) planPools() {
 		if stored != nil && !o.Spec.Cordoned {
 			m.plan.Uncordon = append(m.plan.Uncordon, o.Name)
 		}
+		if stored == nil {
+			o.Labels = m.label()
+		}
 		o.Spec.Cordoned = true
 		p := store.Pool(&o)
-		if _, exists := m.Index.Pools.Get(p.Name); exists {
+		if here, exists := m.Index.Pools.Get(p.Name); exists {
+			if here.Terminating {
+				m.conflict("pool "+p.Name, "the pool of its name here is being deleted: run it again when it is gone")
+			}
 			continue
 		}
 		if p.Problem != "" {
@@ -90,7 +96,7 @@ func (m *maker) sharesAddresses(p ipam.Pool) string {
 	ranges := p.Plan.Usable.Ranges()
 	all := m.Index.Pools.All()
 	if i := slices.IndexFunc(all, func(o ipam.Pool) bool {
-		return m.Stored[PoolObject(o.Name)] == nil && o.Plan.Usable != nil &&
+		return o.Name != p.Parent && m.Stored[PoolObject(o.Name)] == nil && o.Plan.Usable != nil &&
 			ipaddr.Meet(o.Plan.Usable.Ranges(), ranges)
 	}); i >= 0 {
 		return all[i].Name

@@ -12,7 +12,8 @@ import (
 
 // Rows are the pools, claims and addresses of another system, as its reader found them.
 type Rows struct {
-	// System begins the reasons of addresses that an import reserves, for example "whereabouts".
+	// System is the name by which the command import knows the system. It labels what the import makes, and begins the
+	// reasons of addresses.
 	System string
 	// Pools are complete except that the plan cordons them.
 	Pools     []v1.BCSNetPool
@@ -59,7 +60,8 @@ type Address struct {
 	Holder lease.Holder
 	// Claim is namespace/name of the claim that the object names; empty for none.
 	Claim string
-	// Reason says why a Kept address without a claim is kept, or what is wrong with an Unclear one.
+	// Reason says why a Kept address without a claim is kept, or what is wrong with an Unclear one. That of a Held one
+	// says why it is kept if its pod does not run; empty if it is not.
 	Reason string
 	// Updated is the time of the other system's last change of the address; zero if it does not store that.
 	Updated time.Time

@@ -29,7 +29,7 @@ func (t target) free() (l lease.Lease, ok bool) {
 		t.conflict("its object here is being deleted")
 	case t.now.State == lease.Active:
 		t.conflict("%s has it here", t.now.Who())
-	case t.asideByImport(t.now):
+	case asideBy(t.System, t.now):
 		l, _ = lease.Free(t.now, t.Now, lease.Change{})
 		return l, true
 	case t.now.State == lease.Reserved && t.now.Claim != "" && t.now.Claim == t.claim:
@@ -60,7 +60,8 @@ func (t target) hold(h lease.Holder) {
 		return
 	}
 	if l, ok := t.free(); ok {
-		next, _ := lease.Bind(l, t.params, h, t.retention(), t.since(t.row))
+		change := lease.Change{Verb: lease.VerbImport, By: t.By, Reason: importReason(t.System, h.ContainerID)}
+		next, _ := lease.Import(l, t.params, h, t.retention(), t.since(t.row), change)
 		t.plan.Leases = append(t.plan.Leases, next)
 	}
 }

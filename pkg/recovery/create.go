@@ -10,9 +10,14 @@ import (
 // Create stores a lease of a plan. If somebody has the address by now, or had it since the plan was made, it does
 // nothing, and created is false. now is the resulting state of the address.
 func Create(ctx context.Context, leases *store.Client, l lease.Lease) (now lease.Lease, created bool, err error) {
+	planned, history := l.Version, l.History
 	change := func(now lease.Lease) (lease.Lease, bool) {
-		if now.History != "" {
+		l.History = history
+		if now.Version != planned && now.History != "" {
 			l.History = now.History
+			if last, ok := history.Last(); ok && last.Until.Unix() == l.Updated.Unix() {
+				l.History = now.History.Add(last) // what the plan adds
+			}
 		}
 		l.Version, l.Epoch, l.Foreign = now.Version, now.Epoch, now.Foreign
 		return l, true

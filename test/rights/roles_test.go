@@ -44,7 +44,9 @@ func roles() map[string]role {
 		"gamedeployments.tkex.tencent.com", "gamestatefulsets.tkex.tencent.com", "rollouts.argoproj.io",
 		"virtualmachines.kubevirt.io", "virtualmachineinstances.kubevirt.io", "virtualmachineinstancereplicasets.kubevirt.io",
 		"virtualmachineinstancemigrations.kubevirt.io", "ipamclaims.k8s.cni.cncf.io",
-		"network-attachment-definitions.k8s.cni.cncf.io",
+		"network-attachment-definitions.k8s.cni.cncf.io", "floatingips.galaxy.k8s.io",
+		"staticips.ipkeeper.generals.space", "ippools.network.qingcloud.com", "ipamblocks.network.qingcloud.com",
+		"vxnetpools.network.qingcloud.com",
 	} {
 		workloads[resource] = "get"
 	}

@@ -73,7 +73,7 @@ func calicoRows(pools []calicoPool, blocks []calicoBlock, reserved []calicoReser
 		r.calicoPool(&pools[i])
 	}
 	for i := range blocks {
-		r.calicoBlock(&blocks[i])
+		r.block(&blocks[i], "Calico", ".")
 	}
 	for i := range reserved {
 		o := &reserved[i]
@@ -102,8 +102,8 @@ func (r *rows) calicoPool(o *calicoPool) {
 	r.Pools = append(r.Pools, p)
 }
 
-// calicoBlock adds the addresses of a block that are allocated.
-func (r *rows) calicoBlock(o *calicoBlock) {
+// block adds the addresses of a block that are allocated. A handle ends with the container after a separator.
+func (r *rows) block(o *calicoBlock, title, separator string) {
 	name := object("IPAMBlock", o)
 	cidr, ok := r.subnet(name, "cidr", o.Spec.CIDR)
 	if !ok || o.Spec.Deleted {
@@ -119,25 +119,25 @@ func (r *rows) calicoBlock(o *calicoBlock) {
 		case *index < 0 || *index >= len(o.Spec.Attributes):
 			r.conflict(name, "%s has attributes %d, which do not exist", addr, *index)
 		default:
-			r.calicoAddress(name, addr, o.Spec.Attributes[*index])
+			r.blockAddress(name, addr, o.Spec.Attributes[*index], title, separator)
 		}
 	}
 }
 
-// calicoAddress adds an allocated address: that of a pod's container, or one of the node itself.
-func (r *rows) calicoAddress(object string, addr netip.Addr, a calicoAttributes) {
+// blockAddress adds an allocated address: that of a pod's container, or one of the node itself.
+func (r *rows) blockAddress(object string, addr netip.Addr, a calicoAttributes, title, separator string) {
 	row := importer.Address{Addr: addr, Object: object + ", " + addr.String()}
 	if at, err := time.Parse("2006-01-02 15:04:05.999999999 -0700 MST", a.Secondary["timestamp"]); err == nil {
 		row.Updated = at
 	}
 	if a.Secondary["pod"] == "" {
-		row.State, row.Reason = importer.Kept, "Calico: "+a.Handle
+		row.State, row.Reason = importer.Kept, title+": "+a.Handle
 		r.Addresses = append(r.Addresses, row)
 		return
 	}
 	row.State = importer.Held
 	row.Holder = lease.Holder{Namespace: a.Secondary["namespace"], PodName: a.Secondary["pod"]}
-	if i := strings.LastIndexByte(a.Handle, '.'); i >= 0 { // NETWORK.CONTAINER
+	if i := strings.LastIndex(a.Handle, separator); i >= 0 { // NETWORK.CONTAINER, or NAMESPACE-POD-CONTAINER
 		row.Holder.ContainerID = a.Handle[i+1:]
 	}
 	r.Addresses = append(r.Addresses, row)

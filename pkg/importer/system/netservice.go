@@ -43,7 +43,7 @@ func readNetservice(ctx context.Context, from Source) (importer.Rows, error) {
 }
 
 func netserviceRows(pools []netservicePool, ips []netserviceIP, claims []netserviceClaim) importer.Rows {
-	r := rows{importer.Rows{System: "bcs-netservice-controller"}}
+	r := rows{importer.Rows{System: "netservice"}}
 	for _, p := range pools {
 		o := importer.Pool(p.Name)
 		o.Spec = v1.BCSNetPoolSpec{

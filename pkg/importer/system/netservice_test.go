@@ -97,17 +97,17 @@ func TestMakeOneAddress(t *testing.T) {
 		"a claim's": {
 			ips:    []netserviceIP{oldIP("Reserved", "", "shop/a")},
 			claims: []netserviceClaim{oldClaim("a", "10.1.0.20", func(c *netserviceClaim) { c.Spec.ExpiredDuration = "90m" })},
-			want:   "Reserved bcs-netservice-controller: bound to claim shop/a for shop/a",
+			want:   "Reserved netservice: bound to claim shop/a for shop/a",
 			made:   []string{"shop/a 10.1.0.20 Timed 1h30m0s"},
 		},
 		"a claim's that does not say so yet": {
 			ips: []netserviceIP{oldIP("Reserved", "", "shop/a")}, claims: []netserviceClaim{oldClaim("a", "")},
-			want: "Reserved bcs-netservice-controller: bound to claim shop/a for shop/a",
+			want: "Reserved netservice: bound to claim shop/a for shop/a",
 			made: []string{"shop/a 10.1.0.20 Never"},
 		},
 		"a claim's, without an object": {
 			claims: []netserviceClaim{oldClaim("a", "10.1.0.20")},
-			want:   "Reserved bcs-netservice-controller: bound to claim shop/a for shop/a",
+			want:   "Reserved netservice: bound to claim shop/a for shop/a",
 			made:   []string{"shop/a 10.1.0.20 Never"},
 		},
 		"asked for only": {
@@ -120,22 +120,22 @@ func TestMakeOneAddress(t *testing.T) {
 				func(c *netserviceClaim) { c.Status.Phase = "Expired" })},
 			left: []string{"BCSNetIPClaim shop/a"},
 		},
-		"for nobody": {ips: []netserviceIP{oldIP("Reserved", "", "")}, want: "Reserved bcs-netservice-controller: it is Reserved for no claim"},
+		"for nobody": {ips: []netserviceIP{oldIP("Reserved", "", "")}, want: "Reserved netservice: it is Reserved for no claim"},
 		"a missing claim's": {
 			ips: []netserviceIP{oldIP("Reserved", "", "shop/a")}, conflicts: []string{"BCSNetIP 10.1.0.20"},
-			want: "Reserved bcs-netservice-controller: it belongs to claim shop/a, which does not exist",
+			want: "Reserved netservice: it belongs to claim shop/a, which does not exist",
 		},
 		"two claims'": {
 			ips: []netserviceIP{oldIP("Reserved", "", "shop/a")}, claims: []netserviceClaim{oldClaim("a", "10.1.0.20"), oldClaim("b", "10.1.0.20")},
 			conflicts: []string{"BCSNetIP 10.1.0.20"},
-			want:      "Reserved bcs-netservice-controller: it belongs to the claims shop/a and shop/b",
+			want:      "Reserved netservice: it belongs to the claims shop/a and shop/b",
 			made:      []string{"shop/a 10.1.0.20 Never", "shop/b 10.1.0.20 Never"},
 		},
 		"a claim's that asks for another": {
 			ips:       []netserviceIP{oldIP("Reserved", "", "shop/a")},
 			claims:    []netserviceClaim{oldClaim("a", "10.1.0.20", func(c *netserviceClaim) { c.Spec.BCSNetIPName = "10.1.0.21" })},
 			conflicts: []string{"BCSNetIPClaim shop/a", "BCSNetIP 10.1.0.20"},
-			want:      "Reserved bcs-netservice-controller: it belongs to claim shop/a: it is bound to 10.1.0.…",
+			want:      "Reserved netservice: it belongs to claim shop/a: it is bound to 10.1.0.20 and asks for…",
 		},
 		"another pod reports it": {
 			ips: []netserviceIP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("db", "10.1.0.20")},
@@ -149,11 +149,11 @@ func TestMakeOneAddress(t *testing.T) {
 		"its pod reports another": {
 			ips: []netserviceIP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("web", "10.1.0.21")},
 			conflicts: []string{"BCSNetIP 10.1.0.20"},
-			want:      "Reserved bcs-netservice-controller: it is that of shop/web, which reports 10.1.0.21",
+			want:      "Reserved netservice: it is that of shop/web, which reports 10.1.0.21",
 		},
 		"an unknown phase": {
 			ips: []netserviceIP{oldIP("Lost", "", "")}, conflicts: []string{"BCSNetIP 10.1.0.20"},
-			want: "Reserved bcs-netservice-controller: its phase \"Lost\" is not known",
+			want: "Reserved netservice: its phase \"Lost\" is not known",
 		},
 		"in no pool": {
 			ips:       []netserviceIP{oldIP("Active", "web", "", func(ip *netserviceIP) { ip.Name = "10.9.0.1" })},
@@ -177,7 +177,7 @@ func TestMakeOneAddress(t *testing.T) {
 		"set aside by an earlier import": {
 			ips: []netserviceIP{oldIP("Active", "web", "")}, want: "Active shop/web  c-web",
 			ours: ours(func(l *lease.Lease) {
-				*l, _ = lease.Reserve(*l, l.Params, now, lease.Change{Verb: lease.VerbReserve, Reason: "bcs-netservice-controller: " +
+				*l, _ = lease.Reserve(*l, l.Params, now, lease.Change{Verb: lease.VerbReserve, Reason: "netservice: " +
 					"its phase is not known"})
 			}),
 		},
@@ -193,12 +193,12 @@ func TestMakeOneAddress(t *testing.T) {
 			ips: []netserviceIP{oldIP("Reserved", "", "shop/a")}, claims: []netserviceClaim{oldClaim("a", "10.1.0.20")},
 			ourClaims: map[string]*v1.BCSNetIPClaim{"shop/a": {Spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.1.0.30"}}}},
 			conflicts: []string{"BCSNetIPClaim shop/a", "BCSNetIP 10.1.0.20"},
-			want:      "Reserved bcs-netservice-controller: it belongs to claim shop/a: the claim of its name …",
+			want:      "Reserved netservice: it belongs to claim shop/a: the claim of its name here is not for…",
 		},
 		"a claim of that name is here": {
 			ips: []netserviceIP{oldIP("Reserved", "", "shop/a")}, claims: []netserviceClaim{oldClaim("a", "10.1.0.20")},
 			ourClaims: map[string]*v1.BCSNetIPClaim{"shop/a": {Spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.1.0.20-10.1.0.30"}}}},
-			want:      "Reserved bcs-netservice-controller: bound to claim shop/a for shop/a",
+			want:      "Reserved netservice: bound to claim shop/a for shop/a",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

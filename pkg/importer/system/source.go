@@ -22,6 +22,9 @@ type Source struct {
 	// List returns all objects of a kind; served is false if the API server does not know the kind.
 	List func(ctx context.Context, kind schema.GroupVersionResource) (
 		items []unstructured.Unstructured, served bool, err error)
+	// Get returns an object; found is false if there is none.
+	Get func(ctx context.Context, kind schema.GroupVersionResource, namespace, name string) (
+		o *unstructured.Unstructured, found bool, err error)
 	// Dirs are directories by the name of their node, for systems that keep files.
 	Dirs map[string]string
 	// Files are paths of tables, for systems that export some.
@@ -39,12 +42,27 @@ type System struct {
 	Example string
 	// Dirs and Files report what the reader reads in place of objects.
 	Dirs, Files bool
-	Read        func(ctx context.Context, from Source) (importer.Rows, error)
+	// Table reports whether the rows are those of a table, whose addresses no pod has.
+	Table bool
+	Read  func(ctx context.Context, from Source) (importer.Rows, error)
 }
 
 // All returns the systems in the order in which help lists them.
 func All() []System {
-	return []System{netservice(), calico(), hostLocal(), kubeOVN(), spiderpool(), table(), whereabouts()}
+	return []System{
+		netservice(), calico(), contiv(), ipkeeper(), galaxy(), hostLocal(), hostnicCNI(), kubeOVN(), spiderpool(), table(),
+		whereabouts(),
+	}
+}
+
+// configMap returns the data of a ConfigMap of kube-system; found is false if there is none.
+func (s Source) configMap(ctx context.Context, name string) (data map[string]string, found bool, err error) {
+	o, found, err := s.Get(ctx, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "kube-system", name)
+	if !found || err != nil {
+		return nil, false, err
+	}
+	data, _, err = unstructured.NestedStringMap(o.Object, "data")
+	return data, true, err
 }
 
 // NotServedError says that the cluster has no objects of the system.

@@ -43,7 +43,17 @@ func source(t *testing.T, name string) Source {
 		name += "/" + o.GetAPIVersion()
 		byKind[name] = append(byKind[name], o)
 	}
-	return Source{List: func(_ context.Context, kind schema.GroupVersionResource) (
+	get := func(_ context.Context, kind schema.GroupVersionResource, namespace, name string) (
+		*unstructured.Unstructured, bool, error,
+	) {
+		for _, o := range byKind[kind.Resource+"/"+kind.GroupVersion().String()] {
+			if o.GetNamespace() == namespace && o.GetName() == name {
+				return &o, true, nil
+			}
+		}
+		return nil, false, nil
+	}
+	return Source{Get: get, List: func(_ context.Context, kind schema.GroupVersionResource) (
 		[]unstructured.Unstructured, bool, error,
 	) {
 		items, served := byKind[kind.Resource+"/"+kind.GroupVersion().String()]
@@ -269,17 +279,26 @@ func TestExcluded(t *testing.T) {
 
 // TestSystems: each system says what it reads, and one whose kinds the cluster does not serve says so.
 func TestSystems(t *testing.T) {
-	nothing := Source{List: func(context.Context, schema.GroupVersionResource) ([]unstructured.Unstructured, bool, error) {
-		return nil, false, nil
-	}}
+	nothing := Source{
+		List: func(context.Context, schema.GroupVersionResource) ([]unstructured.Unstructured, bool, error) {
+			return nil, false, nil
+		},
+		Get: func(context.Context, schema.GroupVersionResource, string, string) (*unstructured.Unstructured, bool, error) {
+			return nil, false, nil
+		},
+	}
 	for _, of := range All() {
 		if of.Title == "" || of.About == "" || of.Example == "" {
 			t.Errorf("system %s lacks help", of.Name)
 		}
+		rows, err := of.Read(t.Context(), nothing)
+		if rows.System != of.Name { // it labels what an import makes
+			t.Errorf("system %s yields rows of %q", of.Name, rows.System)
+		}
 		if of.Dirs || of.Files {
 			continue
 		}
-		if _, err := of.Read(t.Context(), nothing); err == nil || !strings.Contains(err.Error(), "nothing to take over") {
+		if err == nil || !strings.Contains(err.Error(), "nothing to take over") {
 			t.Errorf("system %s: %v", of.Name, err)
 		}
 	}

@@ -21,7 +21,7 @@ import (
 // table takes over addresses from a table of a network team.
 func table() System {
 	return System{
-		Name: "csv", Title: "a table (NetBox, phpIPAM)", Files: true,
+		Name: "csv", Title: "a table (NetBox, phpIPAM)", Files: true, Table: true,
 		About: `Read are tables with a heading, separated by commas, semicolons or tabs, as
 NetBox and phpIPAM export them. A column address, ip_address or ip is needed;
 status, dns_name, hostname, description and tenant become the reason. Each
@@ -52,8 +52,11 @@ func (r *rows) table(path string) error {
 	defer f.Close()
 	in := bufio.NewReaderSize(f, 64<<10)
 	head, err := in.Peek(3)
-	if err == nil && bytes.Equal(head, []byte("\xef\xbb\xbf")) {
+	switch {
+	case err == nil && bytes.Equal(head, []byte("\xef\xbb\xbf")):
 		_, _ = in.Discard(3)
+	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
+		return errors.New("it is UTF-16: convert the file: iconv -f UTF-16 -t UTF-8")
 	}
 	line, _ := in.Peek(4096)
 	rd := csv.NewReader(in)
@@ -80,7 +83,7 @@ func (r *rows) table(path string) error {
 		}
 		number, _ := rd.FieldPos(0)
 		if !utf8.ValidString(strings.Join(record, "")) {
-			return fmt.Errorf("line %d is not UTF-8: convert the file: iconv -f LATIN1 -t UTF-8", number)
+			return fmt.Errorf("line %d is not UTF-8: convert the file: iconv -f GB18030 -t UTF-8, or from LATIN1", number)
 		}
 		value := func(names ...string) string {
 			for _, name := range names {

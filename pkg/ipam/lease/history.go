@@ -28,6 +28,7 @@ const (
 	VerbUnreserve   = "unreserve"
 	VerbCollect     = "collect"
 	VerbConflict    = "conflict"
+	VerbImport      = "import"
 )
 
 // Change says who changes an address by hand, and why. The zero Change is no such change: the holder

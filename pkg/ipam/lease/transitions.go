@@ -64,6 +64,14 @@ func Bind(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lease, 
 	return next, true
 }
 
+// Import gives an address to the holder that another system names, as Bind does, and says so in the history.
+func Import(l Lease, p Params, h Holder, s Retention, since time.Time, c Change) (next Lease, ok bool) {
+	if next, ok = Bind(l, p, h, s, since); ok {
+		next.History = l.History.Add(Past{Until: since, Change: c})
+	}
+	return next, ok
+}
+
 // TakeOver gives an address that a pod of a claim holds to the pod that is in its place now: of the same claim
 // and key, on the same interface. The caller has made sure that the earlier pod is no more: of two attachments, that
 // neither pod is. It is refused (ok false) for everybody else, and when the object is being deleted.

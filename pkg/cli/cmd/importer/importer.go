@@ -16,5 +16,6 @@ func New(s *app.App) *cobra.Command {
 	for _, of := range system.All() {
 		cmd.AddCommand(newTakeOver(s, of))
 	}
+	cmd.AddCommand(newNADs(s), newRevert(s))
 	return cmd
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,6 +26,7 @@ import (
 
 // job is the work of an import, with its results.
 type job struct {
+	rows importer.Rows
 	plan importer.Plan
 	// stored are the pools and claims of a backup as its file has them.
 	stored map[string]*unstructured.Unstructured
@@ -53,7 +56,7 @@ func (j *job) cordoned() (names []string) {
 func (v *takeOver) plan(ctx context.Context, a *leasing.Allocator) (*job, error) {
 	defer v.Say.WaitLater("reading pools, claims, addresses and pods in " + v.Where())()
 	now := a.Leases.Now()
-	rows, err := v.system.Read(ctx, system.Source{List: v.list, Dirs: v.roots, Files: v.files})
+	rows, err := v.system.Read(ctx, system.Source{List: v.list, Get: v.get, Dirs: v.roots, Files: v.files})
 	if missing := (*system.NotServedError)(nil); errors.As(err, &missing) {
 		return nil, app.Refuse(app.ReasonPoolNotFound, "%v", missing).WithHint(
 			"see which clusters there are: kubectl config get-contexts")
@@ -61,25 +64,33 @@ func (v *takeOver) plan(ctx context.Context, a *leasing.Allocator) (*job, error)
 	if err != nil {
 		return nil, err
 	}
+	plan, err := v.compare(ctx, a, rows, now)
+	return &job{rows: rows, plan: plan, stored: rows.Stored, unfinished: map[string]bool{}}, err
+}
+
+// compare compares the rows of the other system with what is here. now is the time before anything was read.
+func (v *takeOver) compare(
+	ctx context.Context, a *leasing.Allocator, rows importer.Rows, now time.Time,
+) (plan importer.Plan, err error) {
 	if err := a.Open(ctx, v.App); err != nil {
-		return nil, err
+		return plan, err
 	}
 	ours, err := v.ourClaims(ctx)
 	if err != nil {
-		return nil, err
+		return plan, err
 	}
 	pods, err := resource.AllPods(ctx, v.App)
 	if err != nil {
-		return nil, resource.Explain(v.App, err)
+		return plan, resource.Explain(v.App, err)
 	}
 	here, err := v.fitting(ctx, rows)
 	if err != nil {
-		return nil, err
+		return plan, err
 	}
-	return &job{stored: rows.Stored, unfinished: map[string]bool{}, plan: importer.Make(importer.Input{
+	return importer.Make(importer.Input{
 		Rows: rows, Index: a.Index, Ours: ours, Here: here, Pods: pods, Now: now, By: v.Author(ctx),
 		OnlyPodsHere: v.onlyPodsHere,
-	})}, nil
+	}), nil
 }
 
 // fitting returns the pools here. It refuses groups of a backup that would not fit their parents.
@@ -120,6 +131,21 @@ func (v *takeOver) list(
 		return nil, false, resource.Explain(v.App, err)
 	}
 	return items, true, nil
+}
+
+// get reads an object of the other system.
+func (v *takeOver) get(
+	ctx context.Context, kind schema.GroupVersionResource, namespace, name string,
+) (o *unstructured.Unstructured, found bool, err error) {
+	c, err := v.Dynamic()
+	if err != nil {
+		return nil, false, err
+	}
+	o, err = c.Resource(kind).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, false, nil
+	}
+	return o, err == nil, resource.Explain(v.App, err)
 }
 
 // ourClaims returns bcsnet's claims by namespace/name.

@@ -124,6 +124,9 @@ func (v *takeOver) Run(ctx context.Context) error {
 	}
 	resource.OutlivePipes()
 	failed := v.carryOut(ctx, a, j)
+	if !j.empty() && failed.Compact() == nil {
+		failed = append(failed, v.verify(ctx, j.rows))
+	}
 	if err := v.print(j); err != nil {
 		failed = append(failed, err)
 	}

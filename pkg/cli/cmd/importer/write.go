@@ -130,9 +130,8 @@ func (v *takeOver) createLeases(
 			resource.Spell(ipaddr.SetOfAddrs(addrs...)))
 	}
 	if len(late) > 0 {
-		failed = append(failed, app.Refuse(app.ReasonLeaseChanged, "%s changed meanwhile and %s left alone: %s",
-			humanize.Plural(len(late), "address"), humanize.OneOr(len(late), "is", "are"),
-			resource.Spell(ipaddr.SetOfAddrs(late...))).WithHint("run it again"))
+		v.Say.Note("%s changed meanwhile and %s left alone: %s", humanize.Plural(len(late), "address"),
+			humanize.OneOr(len(late), "is", "are"), resource.Spell(ipaddr.SetOfAddrs(late...)))
 	}
 	return append(failed, resource.Unfinished(ctx, v.words.done, todo, errs))
 }

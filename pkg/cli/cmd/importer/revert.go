@@ -1,0 +1,178 @@
+package importer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/importer"
+	"github.com/bcsnet/bcsnet/pkg/importer/system"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/internal/suggest"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// revert takes an import back.
+type revert struct {
+	*app.App
+	system system.System
+	output printer.Output
+	yes    bool
+	leases *store.Client
+}
+
+func newRevert(s *app.App) *cobra.Command {
+	v := &revert{App: s}
+	cmd := &cobra.Command{
+		Use: "revert SYSTEM", Args: app.Takes(1, 1), RunE: app.Runs(v),
+		Short: "Take an import back",
+		Long: `Take back what an import of a system made: its pools are cordoned, its claims and
+pools deleted. An address that the import found with a pod becomes reserved,
+because the other system has it: pools that existed before hand it out only
+after bcsnetctl ip unreserve. What a table (csv) reserved becomes free.
+
+An address that a pod got from bcsnet since the import stays with the pod, and
+so do its pool and its claim; exit code 3 tells of it. Restart such pods with
+the other system, then run it again. Nothing of the other system is read or
+changed. Which objects an import made is written on these objects, so it runs
+on every machine, and again when it was interrupted.`,
+		Example: `  bcsnetctl import revert whereabouts --dry-run=client
+  bcsnetctl import revert whereabouts --yes`,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return systemNames(), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
+	s.DryRun.AddTo(cmd)
+	v.output.AddTo(cmd)
+	return cmd
+}
+
+func systemNames() (names []string) {
+	for _, of := range system.All() {
+		names = append(names, of.Name)
+	}
+	return names
+}
+
+func (v *revert) Complete(args []string) error {
+	for _, of := range system.All() {
+		if of.Name == args[0] || slices.Contains(of.Aliases, args[0]) {
+			v.system = of
+			return nil
+		}
+	}
+	err := app.Usagef("there is no system %q to import from", args[0])
+	if near := suggest.Nearest(args[0], systemNames()); near != "" {
+		return err.WithHint("did you mean %s?", near)
+	}
+	return err.WithHint("there are %s", strings.Join(systemNames(), ", "))
+}
+
+func (v *revert) Validate() error { return v.output.Validate() }
+
+func (v *revert) Run(ctx context.Context) error {
+	var err error
+	if v.leases, err = v.Leases(); err != nil {
+		return err
+	}
+	here, err := v.read(ctx)
+	if err != nil {
+		return err
+	}
+	r := importer.Revert(here)
+	v.show(r)
+	if r.Empty() {
+		return v.rest(r)
+	}
+	if err := v.Confirm(ctx, v.yes, "Take the import back?"); err != nil {
+		return err
+	}
+	resource.OutlivePipes()
+	if err := v.cordon(ctx, r.Cordon); err != nil {
+		return err
+	}
+	failed := v.giveBack(ctx, here, r.Leases)
+	if ctx.Err() == nil && v.DryRun == app.DryRunNone { // pods came and went meanwhile
+		if here, err = v.read(ctx); err != nil {
+			return append(app.Several{failed}, err).Compact()
+		}
+		r = importer.Revert(here)
+	}
+	err = v.remove(ctx, r)
+	return app.Several{failed, err, v.rest(r)}.Compact()
+}
+
+// read reads what there is of this system.
+func (v *revert) read(ctx context.Context) (here importer.Here, err error) {
+	defer v.Say.WaitLater("reading pools, claims and addresses in " + v.Where())()
+	here = importer.Here{System: v.system.Name, Table: v.system.Table, Now: v.leases.Now(), By: v.Author(ctx)}
+	pools, err := resource.AllPools(ctx, v.App)
+	if err != nil {
+		return here, err
+	}
+	for _, p := range pools {
+		here.Pools = append(here.Pools, p.BCSNetPool)
+	}
+	api, err := resource.NewClaims(v.App)
+	if err != nil {
+		return here, err
+	}
+	claims, err := api.List(ctx, "", metav1.ListOptions{})
+	if err != nil {
+		return here, err
+	}
+	for _, c := range claims {
+		here.Claims = append(here.Claims, c.BCSNetIPClaim)
+	}
+	here.Leases, err = resource.HeldLeases(ctx, v.App, resource.LeaseQuery{Selectors: resource.TakenOnly()},
+		func(lease.Lease) bool { return true })
+	return here, err
+}
+
+// show prints what becomes of what.
+func (v *revert) show(r importer.Reversal) {
+	if r.Empty() {
+		v.Say.Note("nothing to take back: no object is of an import of %s", v.system.Title)
+	} else {
+		v.Say.Start("to take back: %s, %s, %s", humanize.Plural(len(r.Pools), "pool"),
+			humanize.Plural(len(r.Claims), "claim"), humanize.Plural(len(r.Leases), "address"))
+	}
+	if len(r.Cordon) > 0 {
+		v.Say.Start("to cordon: %s", humanize.List(r.Cordon))
+	}
+	if n := r.Reserved; n > 0 {
+		v.Say.Note("%s %s reserved in pools that the import did not make", humanize.Plural(n, "address"),
+			humanize.OneOr(n, "stays", "stay"))
+	}
+	for i, s := range r.Stay {
+		if i == leasing.MaxLines {
+			v.Say.Warn("and %s", humanize.Plural(len(r.Stay)-i, "more object"))
+			break
+		}
+		v.Say.Warn("%s stays: %s", s.Object, s.Cause)
+	}
+}
+
+// rest returns the error for what stays.
+func (v *revert) rest(r importer.Reversal) error {
+	if len(r.Stay) == 0 {
+		return nil
+	}
+	f := &app.Failure{Code: app.ExitFindings, Message: fmt.Sprintf("%s of the import %s, %s first",
+		humanize.Plural(len(r.Stay), "object"), humanize.OneOr(len(r.Stay), "stays", "stay"), r.Stay[0].Object)}
+	return f.WithHint("have the network configurations name %s again, delete the pods that have these addresses, "+
+		"then run it again", v.system.Title)
+}
