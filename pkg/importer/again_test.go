@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -91,7 +91,7 @@ func TestBackupAgainstWhatIsHere(t *testing.T) {
 		"free, in no pool":  {then: backedLease("10.9.0.1", lease.Available), want: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := ipam.NewIndex()
+			x := index.New()
 			here := backedPool("blue", "10.1.0.20-10.1.0.29")
 			x.Pools.SetPool(store.Pool(&here))
 			for i, l := range tc.here {
@@ -169,7 +169,7 @@ func TestBackupOfPoolsHere(t *testing.T) {
 		"cordoned here":   {then, &byHand, "make [] uncordon []\nleft pool blue: it is here and stays; the backup has another cordoned"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x, here := ipam.NewIndex(), map[string]*v1.BCSNetPool{}
+			x, here := index.New(), map[string]*v1.BCSNetPool{}
 			if tc.here != nil {
 				here["blue"] = tc.here
 				x.Pools.SetPool(store.Pool(tc.here))
