@@ -121,7 +121,12 @@ func TestRequestAcrossARestore(t *testing.T) {
 	other := s.vm("other")
 	other.Addrs = asks.Addrs
 	one.one(other)
-	two.picture(s, map[netip.Addr]string{s.addr(9): ""})
+	given, _ := one.index.Leases.Get(s.addr(9))
+	controlplane.Until(t, "the watch has passed what the other replica wrote",
+		func() bool { return two.index.Feed.Seen() >= given.Version })
+	if got, _ := two.index.Leases.Get(s.addr(9)); got.Version != given.Version {
+		t.Fatalf("the watch has passed version %d of %s, and the index has version %d", given.Version, s.addr(9), got.Version)
+	}
 	two.index.Feed.Returned()
 	_, err = two.Allocate(t.Context(), asks)
 	refused(t, err, ipam.ReasonAddressInUse, other.Owner)
