@@ -62,9 +62,8 @@ func (w PickRequest) nameOf(p *poolState) int {
 }
 
 // servesNamespace reports whether a pool is for the namespace of a request. A pool that is bound is for its namespaces,
-// as a block is for its one,
-// one that is left out of the default chain for whoever names it, and one of the default chain for namespaces that have
-// nothing of their own.
+// as a block is for its one, one that is left out of the default chain for whoever names it, and one of the default
+// chain for namespaces that have nothing of their own; ahead of all pods, for those that draw from it on some host.
 func (x *catalogue) servesNamespace(p *poolState, w PickRequest) bool {
 	switch {
 	case w.byHand():
@@ -76,7 +75,7 @@ func (x *catalogue) servesNamespace(p *poolState, w PickRequest) bool {
 	case p.NotDefault:
 		return w.names(p)
 	default:
-		return !x.hasOwn(w)
+		return !x.hasOwn(w) || w.Ahead && slices.Contains(x.beside(w.Namespace), p)
 	}
 }
 

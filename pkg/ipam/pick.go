@@ -229,6 +229,18 @@ func (x *picker) firstFree(pools []*poolState, n need, w PickRequest, chosen []c
 	return choice{}, false
 }
 
+// Moving refuses that a lease moves to another container of its pod for as long as nothing new is given. The copy to
+// which the store was put back may name a container that has released the address since, and somebody else may have it.
+func (x *Index) Moving(who string) *Refusal {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	w := PickRequest{Who: who}
+	if refusal := x.core.picker.compares(w); refusal != nil {
+		return refusal
+	}
+	return x.core.picker.returns(w)
+}
+
 // compares refuses new addresses while it is not known whether other replicas have seen more of the store.
 func (x *picker) compares(w PickRequest) *Refusal {
 	if !x.state.progress.comparing || failpoint.Broken("witness") {
