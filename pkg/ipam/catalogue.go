@@ -36,8 +36,8 @@ type catalogue struct {
 	// selecting are the pools that have a host selector.
 	selecting  map[*poolState]struct{}
 	namespaces namespaceTable
-	// growing are the pools of the default chain that give blocks by themselves, owning those in which a namespace has
-	// blocks.
+	// growing are the pools of the default chain that give blocks by themselves and are not being deleted, owning those in
+	// which a namespace has blocks.
 	growing []*poolState
 	owning  map[string][]*poolState
 	// ordered are the blocks of a namespace that it draws from in a given order.
@@ -69,7 +69,7 @@ func (x *catalogue) list(p *poolState) {
 	if p.InDefaultChain() {
 		x.open = inserted(x.open, p)
 	}
-	if p.split != nil && p.AutoAssign && p.InDefaultChain() {
+	if p.split != nil && p.AutoAssign && p.InDefaultChain() && !p.Terminating {
 		x.growing = inserted(x.growing, p)
 	}
 	if p.Network != "" {

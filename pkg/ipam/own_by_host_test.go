@@ -15,6 +15,7 @@ func TestOwnByHost(t *testing.T) {
 	bound := pool(t, "bound", "10.0.2.0/24", []string{"10.0.2.9"}, namespaces("shop"))
 	const cut = "NamespaceNotServed: none of the pools of host 192.168.0.2 serves namespace shop: open; it draws from its own " +
 		"alone: auto"
+	leaving := pool(t, "auto", "10.0.0.0/24", []string{"10.0.0.0/24"}, splitInto(30), terminating)
 	mine := block(t, auto, "10.0.0.32/30", "shop")
 	inOrder := block(t, auto, "10.0.0.32/30", "shop", priority(1000))
 	const first = "auto-10-0-0-32-30 10.0.0.32"
@@ -39,6 +40,8 @@ func TestOwnByHost(t *testing.T) {
 		"no block yet, ahead, by name":               {pools: []Pool{auto, open}, want: want(ahead("open")), picks: []string{"open 10.0.1.9"}},
 		"a block by itself, ahead, all its hosts":    {pools: []Pool{auto, mine, covered}, want: want(ahead("open")), text: cutAhead},
 		"a block by hand, ahead, by name":            {pools: []Pool{byHand, mine, open}, want: want(ahead("open")), text: cutAhead},
+		"the pool is being deleted, no block":        {pools: []Pool{auto, leaving, open}, want: want(), picks: []string{"open 10.0.1.9"}},
+		"the pool is being deleted, with a block":    {pools: []Pool{auto, mine, leaving, open}, want: want(), text: "PoolCordoned: no available IP for pod shop/a: pool auto is being deleted; pool auto-10-0-0-32-30 is being deleted; namespace shop draws from its own alone; hint: see: bcsnetctl pool describe auto"},
 		"a block by hand, on another host":           {pools: []Pool{byHand, mine, open}, want: want(onHost(host2)), text: cut + hint("auto")},
 		"a block in an order, on another host":       {pools: []Pool{auto, inOrder, open}, want: want(onHost(host2)), text: cut + hint("auto")},
 		"bound, on another host":                     {pools: []Pool{bound, open}, want: want(onHost(host2)), text: "NamespaceNotServed: none of the pools of host 192.168.0.2 serves namespace shop: open; it draws from its own alone: bound" + hint("bound")},
