@@ -148,7 +148,7 @@ func TestMovesAfterARestore(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			s := newSite("9-12")
 			r := newReplica(t, s.pool)
-			request := s.of(newPod(t, "moves-"+s.pool.Name, s.host, r), "c1")
+			request := s.of(newPod(t, "moves-"+s.pool.Name, s.host, r), "before-"+s.pool.Name)
 			first := r.one(request)
 			list, err := r.leases.List(t.Context(), "spec.pool="+s.pool.Name)
 			if err != nil {
@@ -156,7 +156,7 @@ func TestMovesAfterARestore(t *testing.T) {
 			}
 			during.begin(r, list)
 			next := request
-			next.ContainerID = "c2"
+			next.ContainerID = "after-" + s.pool.Name
 			_, err = r.Allocate(t.Context(), next)
 			refused(t, err, ipam.ReasonUnavailable, "put back")
 			if again := r.one(request); again != first {

@@ -73,7 +73,7 @@ func (x *catalogue) beside(namespace string) (some []*poolState) {
 		own = append(own, p.drawing())
 	}
 	for _, p := range x.open {
-		if !slices.Contains(x.growing, p) && len(ipaddr.Subtract(p.drawing(), own...).Ranges()) > 0 {
+		if !p.Terminating && !slices.Contains(x.growing, p) && len(ipaddr.Subtract(p.drawing(), own...).Ranges()) > 0 {
 			some = append(some, p)
 		}
 	}
@@ -147,7 +147,7 @@ func (x *Pools) Shadows() (all []Shadow) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
 	for _, p := range x.core.state.pools.open {
-		if slices.Contains(x.core.state.pools.growing, p) {
+		if p.Terminating || slices.Contains(x.core.state.pools.growing, p) {
 			continue
 		}
 		s, left := Shadow{Pool: p.Name}, p.drawing()
