@@ -121,8 +121,51 @@ func TestRequestAcrossARestore(t *testing.T) {
 	other := s.vm("other")
 	other.Addrs = asks.Addrs
 	one.one(other)
-	two.picture(s, map[netip.Addr]string{s.addr(9): ""})
+	given, _ := one.index.Leases.Get(s.addr(9))
+	controlplane.Until(t, "the watch has passed what the other replica wrote",
+		func() bool { return two.index.Feed.Seen() >= given.Version })
+	if got, _ := two.index.Leases.Get(s.addr(9)); got.Version != given.Version {
+		t.Fatalf("the watch has passed version %d of %s, and the index has version %d", given.Version, s.addr(9), got.Version)
+	}
 	two.index.Feed.Returned()
 	_, err = two.Allocate(t.Context(), asks)
 	refused(t, err, ipam.ReasonAddressInUse, other.Owner)
+}
+
+// A container has released its address, and the store was put back to a copy that names it still: the next container of
+// its pod does not take the address over while others may know who has it. The container of the copy is answered.
+func TestMovesAfterARestore(t *testing.T) {
+	for what, during := range map[string]struct{ begin, end func(*replica, []lease.Lease) }{
+		"the store was put back": {
+			func(r *replica, list []lease.Lease) { r.index.Feed.ResetTo(list, r.index.Feed.Seen()) },
+			func(r *replica, _ []lease.Lease) { r.index.Feed.Returned() },
+		},
+		"the replica has just started": {
+			func(r *replica, _ []lease.Lease) { r.index.Feed.SetComparing(true) },
+			func(r *replica, _ []lease.Lease) { r.index.Feed.SetComparing(false) },
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newSite("9-12")
+			r := newReplica(t, s.pool)
+			request := s.of(newPod(t, "moves-"+s.pool.Name, s.host, r), "before-"+s.pool.Name)
+			first := r.one(request)
+			list, err := r.leases.List(t.Context(), "spec.pool="+s.pool.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			during.begin(r, list)
+			next := request
+			next.ContainerID = "after-" + s.pool.Name
+			_, err = r.Allocate(t.Context(), next)
+			refused(t, err, ipam.ReasonUnavailable, "put back")
+			if again := r.one(request); again != first {
+				t.Errorf("the container of the copy was told %s, and then %s", first, again)
+			}
+			during.end(r, list)
+			if moved := r.one(next); moved != first {
+				t.Errorf("the next container was told %s, not %s", moved, first)
+			}
+		})
+	}
 }

@@ -13,10 +13,15 @@ import (
 
 // verify makes sure that what an attachment holds is still the request's. It is asked once for the whole attachment: no
 // lease changes before all of them are found to be of the request's pod, and what stays as it is, is read at once. A
-// newer container of the same pod takes the other leases over, by one write each.
+// newer container of the same pod takes the other leases over, by one write each, unless nothing new is given now.
 func (a *Adder) verify(ctx context.Context, t *attempt, held []lease.Lease) ([]lease.Lease, error) {
 	if i := slices.IndexFunc(held, func(l lease.Lease) bool { return !t.isOf(l) && t.olderThan(l) }); i >= 0 {
 		return nil, a.supersededBy(ctx, t.Request, held[i])
+	}
+	if slices.ContainsFunc(held, func(l lease.Lease) bool { return !t.isOf(l) }) {
+		if refusal := a.engine.index.Moving(t.who()); refusal != nil {
+			return nil, refusal
+		}
 	}
 	if err := a.ofLivePod(ctx, t, held); err != nil {
 		return nil, err

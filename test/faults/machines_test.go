@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/judge"
 )
 
@@ -163,15 +166,21 @@ func (r *round) makeLauncher(machine, pod string, h int) (uid string, ok bool) {
 	return uid, ok
 }
 
-// awaitUnclaimed waits until nothing is kept for IPAMClaims that are gone.
+// awaitUnclaimed waits until nothing is kept for IPAMClaims that are gone. What is quarantined rests for longer.
 func (r *round) awaitUnclaimed(deadline time.Time) {
 	for {
 		all, err := r.site.leases.List(r.ctx, "status.status=Reserved")
+		all = slices.DeleteFunc(all, func(l lease.Lease) bool { return !l.IsRetained() })
 		if err == nil && len(all) == 0 {
 			return
 		}
 		if time.Now().After(deadline) || !pause(r.ctx, 200*time.Millisecond) {
-			r.Wrong("addresses are kept for IPAMClaims that are gone (%v): %v", cmp.Or(err, context.Cause(r.ctx)), all)
+			var kept []string
+			for _, l := range all {
+				kept = append(kept, fmt.Sprintf("%s for claim %s", l.Addr, l.Claim))
+			}
+			r.Wrong("addresses are kept for IPAMClaims that are gone (%v): %s", cmp.Or(err, context.Cause(r.ctx)),
+				strings.Join(kept, ", "))
 			return
 		}
 	}

@@ -13,6 +13,16 @@ import (
 // ownFault begins what went wrong with the suite itself, and says nothing of the controller.
 const ownFault = "the suite: "
 
+// coarse are the guards that the suite itself finds to be broken.
+func coarse() map[string]string {
+	return map[string]string{
+		"precondition": "a write replaces the version that it was decided on, and no other",
+		"name":         "a DEL releases what its container holds, not what the pod of that name holds",
+		"collect":      "an address is taken back after two looks, a read of its pod and a word from its host",
+		"write":        "an ADD is answered when its address is stored, not before",
+	}
+}
+
 // TestMutations breaks one guard of the controller at a time, in a build for this test, and expects the suite
 // to find it: it can.
 func TestMutations(t *testing.T) {
@@ -20,12 +30,7 @@ func TestMutations(t *testing.T) {
 		t.Skip("set FAULTS_MUTATIONS, or say: make test-mutations")
 	}
 	faulty := faultyController(t)
-	for name, guard := range map[string]string{
-		"precondition": "a write replaces the version that it was decided on, and no other",
-		"name":         "a DEL releases what its container holds, not what the pod of that name holds",
-		"collect":      "an address is taken back after two looks, a read of its pod and a word from its host",
-		"write":        "an ADD is answered when its address is stored, not before",
-	} {
+	for name, guard := range coarse() {
 		t.Run(name, func(t *testing.T) {
 			v := judge.NewVerdict()
 			play(t, newFixture(t, shortSlots, build{faulty: faulty, broken: name}), v, everything(rand.Uint64(), findTime))

@@ -56,6 +56,7 @@ type fixture struct {
 	clocks           map[int]time.Duration      // of hosts that were set
 	deleted          map[string]map[life]bool   // which replicas answered the DEL of a container
 	last             map[netip.Addr]lease.Lease // versions of the addresses
+	given            map[string]bool            // containers, with the address that they were given
 	pace             time.Duration              // between two requests, until overloaded
 	overloaded, turn time.Time
 	lasting          atomic.Bool   // pods are to live longer
@@ -79,8 +80,8 @@ func newFixture(ctx context.Context, t testing.TB, p plan) *fixture {
 		plan: p, verdict: v, history: judge.NewHistory(), ledger: judge.NewLedger(v), server: server, ctx: ctx,
 		turnedAway: 0.5, gone: map[int]bool{},
 		cutOff: map[int]bool{}, clocks: map[int]time.Duration{}, deleted: map[string]map[life]bool{},
-		last: map[netip.Addr]lease.Lease{}, mishap: make(chan struct{}, maxMishaps), puttingBack: make(chan struct{}, 1),
-		halting: make(chan struct{}, 1),
+		last: map[netip.Addr]lease.Lease{}, given: map[string]bool{},
+		mishap: make(chan struct{}, maxMishaps), puttingBack: make(chan struct{}, 1), halting: make(chan struct{}, 1),
 	}
 	caller := &http.Client{Transport: &http.Transport{DialContext: f.dial, MaxIdleConnsPerHost: 64}}
 	f.callers = &plugin.Callers{HTTP: caller, Count: v.Count, Delay: delay, Wrong: v.Wrong}

@@ -32,6 +32,10 @@ func (f *fixture) written(resource string, body []byte, gone bool) {
 		return
 	}
 	f.last[l.Addr] = l
+	// After a restore the lease of a container is written again, behind what the copy's holder did: that is no new one.
+	had := l.Addr.String() + " " + l.ContainerID
+	again := f.given[had]
+	f.given[had] = again || l.State == lease.Active
 	switch {
 	case l.State == lease.Active && !l.HeldFinalizer:
 		f.verdict.Wrong("%s is held by %s without a finalizer: who deletes its object takes it", l.Addr, l.Who())
@@ -39,7 +43,7 @@ func (f *fixture) written(resource string, body []byte, gone bool) {
 	case before.Deleting:
 		f.verdict.Wrong("%s was given to container %.8s of %s while its object was being deleted", l.Addr, l.ContainerID,
 			l.Who())
-	case l.Pool == coolPool && anothers(before, l) && l.Updated.Sub(before.Updated) < cooldown:
+	case l.Pool == coolPool && !again && anothers(before, l) && l.Updated.Sub(before.Updated) < cooldown:
 		f.verdict.Wrong("%s was given to container %.8s of %s %s after it was released; it rests for %s",
 			l.Addr, l.ContainerID, l.Who(), l.Updated.Sub(before.Updated), cooldown)
 	}

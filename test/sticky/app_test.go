@@ -54,6 +54,8 @@ type app struct {
 	hasty bool
 	// podAnnotations are more of them.
 	podAnnotations map[string]string
+	// update is how a StatefulSet follows its template; the zero value is the usual way.
+	update appsv1.StatefulSetUpdateStrategy
 }
 
 func (s *site) newApp(k kind, p terms, replicas int32) *app {
@@ -110,7 +112,7 @@ func (a *app) object(t *testing.T) client.Object {
 	case statefulSet:
 		return &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
 			Replicas: &a.replicas, Selector: selector, Template: a.template(),
-			PodManagementPolicy: appsv1.ParallelPodManagement,
+			PodManagementPolicy: appsv1.ParallelPodManagement, UpdateStrategy: a.update,
 		}}
 	case daemonSet:
 		update := &appsv1.RollingUpdateDaemonSet{MaxUnavailable: &one}

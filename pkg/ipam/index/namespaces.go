@@ -148,7 +148,7 @@ func (x *Pools) Shadows() (all []Shadow) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
 	for _, p := range x.core.state.Pools.Open {
-		if slices.Contains(x.core.state.Pools.Growing, p) {
+		if p.Terminating || slices.Contains(x.core.state.Pools.Growing, p) {
 			continue
 		}
 		s, left := Shadow{Pool: p.Name}, p.Drawing()

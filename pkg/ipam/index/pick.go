@@ -89,6 +89,13 @@ func (x *Index) Pick(w ipam.PickRequest, now time.Time) ([]ipam.Pick, *ipam.Refu
 	return picks, refusal
 }
 
+// Moving refuses that a lease moves to another container of its pod while no new address is given; nil if it may.
+func (x *Index) Moving(who string) *ipam.Refusal {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	return x.core.picker.Moving(who)
+}
+
 // Propose returns what Pick would choose. It assumes nothing.
 func (x *Index) Propose(w ipam.PickRequest, now time.Time) ([]ipam.Pick, *ipam.Refusal) {
 	x.core.mu.Lock()

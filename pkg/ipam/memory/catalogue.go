@@ -39,7 +39,7 @@ type Catalogue struct {
 	// selecting are the pools that have a host selector.
 	selecting  map[*PoolState]struct{}
 	Namespaces namespaceTable
-	// Growing are the pools of the default chain that give blocks by themselves.
+	// Growing are the pools of the default chain that give blocks by themselves and are not being deleted.
 	Growing []*PoolState
 	// owning are the pools in which a namespace has blocks.
 	owning map[string][]*PoolState
@@ -75,7 +75,7 @@ func (x *Catalogue) list(p *PoolState) {
 	if p.InDefaultChain() {
 		x.Open = inserted(x.Open, p)
 	}
-	if p.Split != nil && p.AutoAssign && p.InDefaultChain() {
+	if p.Split != nil && p.AutoAssign && p.InDefaultChain() && !p.Terminating {
 		x.Growing = inserted(x.Growing, p)
 	}
 	if p.Network != "" {

@@ -140,6 +140,6 @@ func sameLists(a, b ipam.Pool) bool {
 		ipam.SameSelector(a.HostSelector, b.HostSelector) && slices.Equal(a.Selected, b.Selected) &&
 		maps.Equal(a.Namespaces, b.Namespaces) && ipam.SameSelector(a.NamespaceSelector, b.NamespaceSelector) &&
 		a.NotDefault == b.NotDefault && a.AutoAssign == b.AutoAssign && a.BlockSize == b.BlockSize &&
-		a.Valid() == b.Valid() &&
+		a.Valid() == b.Valid() && a.Terminating == b.Terminating &&
 		a.Network == b.Network && a.Priority == b.Priority
 }

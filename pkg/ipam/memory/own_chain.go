@@ -73,7 +73,7 @@ func (x *Catalogue) Beside(namespace string) (some []*PoolState) {
 		own = append(own, p.Drawing())
 	}
 	for _, p := range x.Open {
-		if !slices.Contains(x.Growing, p) && len(ipaddr.Subtract(p.Drawing(), own...).Ranges()) > 0 {
+		if !p.Terminating && !slices.Contains(x.Growing, p) && len(ipaddr.Subtract(p.Drawing(), own...).Ranges()) > 0 {
 			some = append(some, p)
 		}
 	}

@@ -208,6 +208,16 @@ func (x *Picker) firstFree(pools []*memory.PoolState, n ipam.Need, w ipam.PickRe
 	return memory.Choice{}, false
 }
 
+// Moving refuses that a lease moves to another container of its pod while no new address is given. The copy to which the
+// store was put back may name a container that has released the address since, and somebody else may have it.
+func (x *Picker) Moving(who string) *ipam.Refusal {
+	w := ipam.PickRequest{Who: who}
+	if refusal := x.Compares(w); refusal != nil {
+		return refusal
+	}
+	return x.returns(w)
+}
+
 // Compares refuses new addresses while it is not known whether other replicas have seen more of the store.
 func (x *Picker) Compares(w ipam.PickRequest) *ipam.Refusal {
 	if !x.state.Progress.Comparing || failpoint.Broken("witness") {
