@@ -104,6 +104,10 @@ test-groups: kube build ## Pools that are carved from others, in full.
 test-node: kube build node ## Pods on real nodes in full, with outages of five minutes.
 	@NODE_LONG=1 go test ./test/node/... -count 1 -v -timeout 0
 
+.PHONY: test-neighbours
+test-neighbours: kube build node ## Others' programs beside our plugins, in full: CRI-O's library, Multus, cnitool, and tools that read our objects.
+	@go test ./test/neighbours ./test/cni -run 'TestRuntimes|TestMultusForms|TestBehindTuning|TestCnitool|TestArgoCD|TestK|TestExplained' -count 1 -v -timeout 0
+
 .PHONY: test-upgrade
 test-upgrade: kube build bin/tools/helm ## From the release before this one to this one and back, under traffic, in full; upgrades that are killed.
 	@UPGRADE_LONG=1 go test ./test/upgrade -count 1 -v -timeout 0
@@ -214,4 +218,4 @@ kind-down: bin/tools/kind ## Delete the kind cluster.
 help: ## List the targets.
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+		/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

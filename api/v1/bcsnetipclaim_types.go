@@ -162,8 +162,9 @@ type BCSNetIPClaimStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// used is how many addresses pods have, held how many there are with those that are kept.
+	// used is how many addresses pods have.
 	Used int64 `json:"used"`
+	// held is how many addresses the claim has: those that pods have, and those that are kept.
 	Held int64 `json:"held"`
 	// usage is used/held.
 	// +optional

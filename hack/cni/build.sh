@@ -8,11 +8,12 @@ cd "$(dirname "$0")"
 . ../pinned.sh
 to cni
 
-for path in main/{bridge,host-device,loopback,macvlan,ptp} ipam/{host-local,static}; do
+for path in main/{bridge,host-device,loopback,macvlan,ptp} ipam/{host-local,static} meta/tuning; do
 	build "${path#*/}" . "github.com/containernetworking/plugins/plugins/$path" "$(pinned . github.com/containernetworking/plugins)"
 done
 
-# What calls plugins on some nodes: CRI-O's CNI library, and Multus with and without its daemon.
+# What calls plugins on some nodes, or by hand: cnitool, CRI-O's CNI library, and Multus with and without its daemon.
+build cnitool . github.com/containernetworking/cni/cnitool "$(pinned . github.com/containernetworking/cni)"
 build ocicni ../ocicni . "$(pinned ../ocicni github.com/cri-o/ocicni)"
 multus=gopkg.in/k8snetworkplumbingwg/multus-cni.v4
 for name in multus multus-daemon multus-shim; do

@@ -16,7 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/test/generated"
 )
 
-var updateRooms = flag.Bool("update", false, "rewrite the map of rooms in CONTRIBUTING.md")
+var updateRooms = flag.Bool("update", false, "rewrite the map of rooms in CONTRIBUTING.md and the README of the chart")
 
 const (
 	roomsBegin = "<!-- the map of rooms: written by go generate ./hack/docs -->\n"

@@ -12,6 +12,34 @@
 {{- if and .Values.ui.enabled (empty .Values.ui.tlsSecretName) }}
 {{- fail "ui.enabled takes ui.tlsSecretName: tokens are sent to the pages, so they are served by HTTPS alone; hint: kubectl -n bcsnet-system create secret tls bcsnet-ui --cert=FILE --key=FILE" }}
 {{- end }}
+{{- range list (list "extraArgs" .Values.extraArgs .Values.logLevel) (list "node.extraArgs" .Values.node.extraArgs .Values.node.logLevel) }}
+{{- $level := last . }}
+{{- $field := first . }}
+{{- range index . 1 }}
+{{- if and $level (regexMatch "^--log-level(=|$)" .) }}
+{{- fail (printf "%s and %s both say the log level; hint: take %s out of %s" $field (replace "extraArgs" "logLevel" $field) . $field) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- $taken := dict "http-bind-address" "" "health-probe-bind-address" "" "plain-http" "plainHTTP" "node-resources" "nodeCapacity" "history-retention" "history.retention" "history-parts" "history.maxParts" "floatingip-config" "floatingipConfig" "hostnic-ipam-config" "hostnicIPAMConfig" "ipam-claims" "ipamClaims" "shared-pools-for-all" "sharedPoolsForAll" "tls-cert-file" "tls.secretName" "tls-private-key-file" "tls.secretName" }}
+{{- range .Values.extraArgs }}
+{{- $name := trimPrefix "--" . | splitList "=" | first }}
+{{- if hasKey $taken $name }}
+{{- with get $taken $name }}
+{{- fail (printf "extraArgs has --%s, which is a value of its own with the rights that it takes; hint: set %s" $name .) }}
+{{- else }}
+{{- fail (printf "extraArgs has --%s, but the ports are those that the Service and the probes name" $name) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- range .Values.extraEnv }}
+{{- $name := .name | trimPrefix "BCSNET_" | lower | replace "_" "-" }}
+{{- if eq .name "GOMEMLIMIT" }}
+{{- fail "extraEnv has GOMEMLIMIT, which is a value of its own; hint: set goMemLimit" }}
+{{- else if and (hasPrefix "BCSNET_" .name) (hasKey $taken $name) (ne $name "plain-http") }}
+{{- fail (printf "extraEnv has %s, which is a value of its own; hint: set %s" .name (get $taken $name | default "nothing: the ports are fixed")) }}
+{{- end }}
+{{- end }}
 {{- if and .Values.node.uninstall (not .Values.node.enabled) }}
 {{- fail "node.uninstall removes the node side by its own pods: it goes with node.enabled=true" }}
 {{- end }}
@@ -22,8 +50,26 @@
 {{- if kindIs "string" . }}{{ quote . }}{{ else }}{{ printf "%.0f" (float64 .) | quote }}{{ end }}
 {{- end }}
 
+{{- /* A repository, in imageRegistry in place of its own registry where that is set. */}}
+{{- define "bcsnet.repository" -}}
+{{- $registry := (first .).Values.imageRegistry -}}
+{{- if $registry -}}
+{{ trimSuffix "/" $registry }}/{{ regexReplaceAll "^(localhost|[^/]*[.:][^/]*)/" (last .) "" }}
+{{- else -}}
+{{ last . }}
+{{- end -}}
+{{- end }}
+
+{{- /* Further labels of an object or a pod: commonLabels, then those of the values that are given. Ours stay. */}}
+{{- define "bcsnet.labels" -}}
+{{- $all := omit (merge dict (last . | default dict) ((first .).Values.commonLabels | default dict)) "app.kubernetes.io/name" -}}
+{{- if $all }}
+{{ toYaml $all }}
+{{- end -}}
+{{- end }}
+
 {{- define "bcsnet.image" -}}
-{{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
+{{ include "bcsnet.repository" (list . .Values.image.repository) }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
 {{- /*
@@ -153,7 +199,7 @@ secret: {secretName: {{ .caSecretName }}, items: [{key: ca.crt, path: ca.crt}]}
 {{- end }}
 
 {{- define "bcsnet.uiImage" -}}
-{{ .Values.ui.image.repository }}{{ if .Values.ui.image.digest }}@{{ .Values.ui.image.digest }}{{ else }}:{{ .Values.ui.image.tag | default .Values.image.tag | default .Chart.AppVersion }}{{ end }}
+{{ include "bcsnet.repository" (list . .Values.ui.image.repository) }}{{ if .Values.ui.image.digest }}@{{ .Values.ui.image.digest }}{{ else }}:{{ .Values.ui.image.tag | default .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
 {{- /* The address of the API server for a pod without a ServiceAccount's token. */}}
@@ -168,5 +214,5 @@ https://kubernetes.default.svc
 {{- end }}
 
 {{- define "bcsnet.nodeImage" -}}
-{{ .Values.node.image.repository }}{{ if .Values.node.image.digest }}@{{ .Values.node.image.digest }}{{ else }}:{{ .Values.node.image.tag | default .Values.image.tag | default .Chart.AppVersion }}{{ end }}
+{{ include "bcsnet.repository" (list . .Values.node.image.repository) }}{{ if .Values.node.image.digest }}@{{ .Values.node.image.digest }}{{ else }}:{{ .Values.node.image.tag | default .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
