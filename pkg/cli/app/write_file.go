@@ -9,8 +9,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// WriteFile has write write a file, or standard output if the name is -. A file is there whole or as it was before;
-// only its owner may read it.
+// WriteFile writes what write writes to a file, or to standard output if the name is -. A file is there whole or as it
+// was before. Only its owner may read it.
 func WriteFile(s *App, name string, write func(io.Writer) error) (err error) {
 	if name == "-" {
 		if terminal.Is(terminal.Raw(s.Out)) {

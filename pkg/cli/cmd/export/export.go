@@ -33,10 +33,10 @@ func New(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export [prefixes|ip-ranges|ip-addresses]", Args: app.Takes(0, 1), RunE: app.Runs(v), GroupID: "other",
 		Short: "Write prefixes, ranges and addresses for NetBox or another system",
-		Long: `Write what the network team's system knows of pools: the tables that NetBox takes
-for its bulk import, as prefixes.csv, ip-ranges.csv and ip-addresses.csv in a
-directory, or one of them on standard output. With -o json, the same for other
-programs: one JSON object a line.
+		Long: `Write what the network team's system knows of pools: the tables that NetBox
+takes for its bulk import, as prefixes.csv, ip-ranges.csv and ip-addresses.csv
+in a directory, or one of them on standard output. With -o json, the same for
+other programs: one JSON object a line.
 
 Addresses are those that somebody has (active), and those that are reserved,
 kept or quarantined (reserved). The DNS name is POD.NAMESPACE or the owner. A
