@@ -162,7 +162,7 @@ func TestHelmTest(t *testing.T) {
 	}
 	lease := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v1.GroupVersion.String(), "kind": "BCSNetIP", "metadata": map[string]any{"name": "10.0.0.20"},
-		"spec":   map[string]any{"pool": "lan", "mask": 24, "gateway": "10.0.0.1"},
+		"spec": map[string]any{"pool": "lan", "mask": 24, "gateway": "10.0.0.1"},
 		"status": map[string]any{
 			"status": "Active", "containerID": "c1", "podName": "bcsnet-test", "podNamespace": "bcsnet-system",
 			"updateTime": time.Now().Format(time.RFC3339Nano),

@@ -108,11 +108,11 @@ func TestValuesRefused(t *testing.T) {
 		"scheme of a mirror":  {[]string{"--set", "imageRegistry=https://mirror"}, "imageRegistry"},
 		"two on a node":       {[]string{"--set-json", `affinity={"podAntiAffinity":{}}`}, "podAntiAffinity"},
 		"update of the nodes": {[]string{"--set", "node.updateStrategy=Recreate"}, "updateStrategy"},
-		"pages of no TLS":    {[]string{"--set", "ui.enabled=true"}, "ui.tlsSecretName"},
-		"plain pages":        {[]string{"--set", "ui.url=http://pools.example.com"}, "url"},
-		"path of pages":      {[]string{"--set", "ui.url=https://example.com/pools"}, "url"},
-		"typo of the pages":  {[]string{"--set", "ui.enable=true"}, "enable"},
-		"image of nodes":     {[]string{"--set", "node.image.digest=12"}, "digest"},
+		"pages of no TLS":     {[]string{"--set", "ui.enabled=true"}, "ui.tlsSecretName"},
+		"plain pages":         {[]string{"--set", "ui.url=http://pools.example.com"}, "url"},
+		"path of pages":       {[]string{"--set", "ui.url=https://example.com/pools"}, "url"},
+		"typo of the pages":   {[]string{"--set", "ui.enable=true"}, "enable"},
+		"image of nodes":      {[]string{"--set", "node.image.digest=12"}, "digest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
