@@ -22,8 +22,8 @@ const (
 // overwrites what anybody else writes there; without that policy anybody can write it.
 const ChangedByAnnotation = "networkextension.bkbcs.tencent.com/changed-by"
 
-// RestoringAnnotation is on a pool that bcsnetctl restore made, until the addresses of the backup are there: meanwhile the
-// pool is cordoned, and the next bcsnetctl restore uncordons it.
+// RestoringAnnotation is on a pool that bcsnetctl restore made, until the addresses of the backup are there. Meanwhile
+// the pool is cordoned, and the next bcsnetctl restore uncordons it.
 const RestoringAnnotation = "networkextension.bkbcs.tencent.com/restoring"
 
 // Finalizers.

@@ -30,13 +30,13 @@ var walls = []wall{
 	{"github.com/bcsnet/bcsnet/pkg/allocator", "Stocker", 14, 0},
 	{"github.com/bcsnet/bcsnet/pkg/allocator", "Reporter", 6, 0},
 	{"github.com/bcsnet/bcsnet/pkg/httpapi", "Service", 52, 0},
-	{"github.com/bcsnet/bcsnet/pkg/ipam/index", "Index", 15, 0},
+	{"github.com/bcsnet/bcsnet/pkg/ipam/index", "Index", 16, 0},
 	{"github.com/bcsnet/bcsnet/pkg/ipam/index", "Leases", 27, 0},
 	{"github.com/bcsnet/bcsnet/pkg/ipam/index", "Feed", 19, 0},
 	{"github.com/bcsnet/bcsnet/pkg/ipam/index", "Pools", 64, 0},
 	{"github.com/bcsnet/bcsnet/pkg/ipam/memory", "State", 59, 0},
 	{"github.com/bcsnet/bcsnet/pkg/ipam/memory", "Catalogue", 44, 0},
-	{"github.com/bcsnet/bcsnet/pkg/ipam/pick", "Picker", 49, 0},
+	{"github.com/bcsnet/bcsnet/pkg/ipam/pick", "Picker", 50, 0},
 	{"github.com/bcsnet/bcsnet/pkg/ipam/ledger", "Leases", 8, 0},
 }
 

@@ -30,27 +30,26 @@ func (c *crio) definition(namespace, name, config string) {
 	}
 }
 
+// shownNetwork is what Multus writes about one network of a pod.
+type shownNetwork struct {
+	Interface string   `json:"interface"`
+	Mac       string   `json:"mac"`
+	IPs       []string `json:"ips"`
+	Gateway   []string `json:"gateway"`
+}
+
 // shown returns what Multus wrote about the networks of a pod, by interface.
-func (c *crio) shown(p *container) map[string]struct {
-	Interface, Mac string
-	IPs, Gateway   []string
-} {
+func (c *crio) shown(p *container) map[string]shownNetwork {
 	c.Helper()
 	o := &corev1.Pod{}
 	if err := c.Admin.Get(c.Context(), client.ObjectKey{Namespace: "default", Name: p.pod}, o); err != nil {
 		c.Fatal(err)
 	}
-	var all []struct {
-		Interface, Mac string
-		IPs, Gateway   []string
-	}
+	var all []shownNetwork
 	if err := json.Unmarshal([]byte(o.Annotations["k8s.v1.cni.cncf.io/network-status"]), &all); err != nil {
 		c.Fatal(err)
 	}
-	by := map[string]struct {
-		Interface, Mac string
-		IPs, Gateway   []string
-	}{}
+	by := map[string]shownNetwork{}
 	for _, s := range all {
 		by[s.Interface] = s
 	}

@@ -117,7 +117,7 @@ func TestK9s(t *testing.T) {
 	keys := map[string]string{}
 	for name, p := range plugins.Plugins {
 		var words []string
-		for _, w := range strings.Fields(p.Args[len(p.Args)-1]) {
+		for w := range strings.FieldsSeq(p.Args[len(p.Args)-1]) {
 			if strings.ContainsAny(w, `"-`) {
 				break
 			}

@@ -80,7 +80,9 @@ func (r *reader) read(from io.Reader) error {
 	for lines.Scan() {
 		r.number++
 		text := lines.Bytes()
-		var head struct{ Kind string }
+		var head struct {
+			Kind string `json:"kind"`
+		}
 		if err := json.Unmarshal(text, &head); err != nil {
 			return r.damaged("%v", err)
 		}

@@ -97,7 +97,9 @@ func (r *rows) floatingIP(o *floatingIP) {
 	default:
 		row.State = importer.Held
 		row.Holder = lease.Holder{IfName: lease.DefaultIfName, Namespace: parts[1], PodName: parts[3]}
-		var attribute struct{ UID string }
+		var attribute struct {
+			UID string `json:"uid"`
+		}
 		if json.Unmarshal([]byte(o.Spec.Attribute), &attribute) == nil {
 			row.Holder.PodUID = attribute.UID
 		}
@@ -105,7 +107,8 @@ func (r *rows) floatingIP(o *floatingIP) {
 			policy = "shared pool " + pool
 		}
 		if policy != "" {
-			row.Reason = fmt.Sprintf("kept for %s %s/%s (%s)", cmp.Or(kinds[parts[0]], parts[0]), parts[1], parts[2], policy)
+			kind := cmp.Or(kinds[parts[0]], parts[0])
+			row.Reason = fmt.Sprintf("kept for %s %s/%s (%s)", kind, parts[1], parts[2], policy)
 		}
 		if parts[3] == "" {
 			row.State, row.Holder = importer.Kept, lease.Holder{}

@@ -66,7 +66,7 @@ func networkOf(section map[string]any, pools []*v1.BCSNetPool) (string, error) {
 		return "", err
 	}
 	if len(ranges)+len(names) == 0 {
-		return "", fmt.Errorf("it names no range and no pool: write \"ipam\": {\"type\": %q, \"network\": NETWORK}", OurIPAM)
+		return "", fmt.Errorf(`it names no range and no pool: write "ipam": {"type": %q, "network": NETWORK}`, OurIPAM)
 	}
 	found := map[string]string{} // networks by pool
 	for _, p := range pools {
@@ -94,6 +94,11 @@ func networkOf(section map[string]any, pools []*v1.BCSNetPool) (string, error) {
 	return first, nil
 }
 
+// hostLocalRange is a range of host-local, in the only field that matters here.
+type hostLocalRange struct {
+	Subnet string `json:"subnet"`
+}
+
 // drawnFrom returns the ranges and the names of pools in a section ipam of Whereabouts, host-local, Spiderpool or
 // Calico.
 func drawnFrom(section map[string]any) (ranges []netipx.IPRange, names []string, err error) {
@@ -104,12 +109,12 @@ func drawnFrom(section map[string]any) (ranges []netipx.IPRange, names []string,
 	var s struct {
 		whereaboutsIPAM
 
-		Subnet  string                      `json:"subnet"`
-		Ranges2 [][]struct{ Subnet string } `json:"ranges"`
-		V4      []string                    `json:"default_ipv4_ippool"`
-		V6      []string                    `json:"default_ipv6_ippool"`
-		Calico4 []string                    `json:"ipv4_pools"`
-		Calico6 []string                    `json:"ipv6_pools"`
+		Subnet  string             `json:"subnet"`
+		Ranges2 [][]hostLocalRange `json:"ranges"`
+		V4      []string           `json:"default_ipv4_ippool"`
+		V6      []string           `json:"default_ipv6_ippool"`
+		Calico4 []string           `json:"ipv4_pools"`
+		Calico6 []string           `json:"ipv6_pools"`
 	}
 	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, nil, err

@@ -50,8 +50,8 @@ type System struct {
 // All returns the systems in the order in which help lists them.
 func All() []System {
 	return []System{
-		netservice(), calico(), contiv(), ipkeeper(), galaxy(), hostLocal(), hostnicCNI(), kubeOVN(), spiderpool(), table(),
-		whereabouts(),
+		netservice(), calico(), contiv(), ipkeeper(), galaxy(), hostLocal(), hostnicCNI(), kubeOVN(), spiderpool(),
+		table(), whereabouts(),
 	}
 }
 

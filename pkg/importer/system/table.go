@@ -83,7 +83,8 @@ func (r *rows) table(path string) error {
 		}
 		number, _ := rd.FieldPos(0)
 		if !utf8.ValidString(strings.Join(record, "")) {
-			return fmt.Errorf("line %d is not UTF-8: convert the file: iconv -f GB18030 -t UTF-8, or from LATIN1", number)
+			return fmt.Errorf("line %d is not UTF-8: convert the file: iconv -f GB18030 -t UTF-8, or from LATIN1",
+				number)
 		}
 		value := func(names ...string) string {
 			for _, name := range names {

@@ -73,9 +73,9 @@ func (x *Catalogue) named(names []string) []*PoolState {
 }
 
 // ServesNamespace reports whether a pool is for the namespace of a request. A pool that is bound is for its namespaces,
-// as a block is for its one, one that is left out of the default chain for requests that name it, and one of the default
-// chain for namespaces that have nothing of their own. A request ahead of all pods is served by it, too, if pods of the
-// namespace draw from it on some host.
+// as a block is for its one. A pool that is left out of the default chain is for requests that name it. A pool of the
+// default chain is for namespaces that have nothing of their own, and for a request ahead of all pods if pods of the
+// namespace draw from the pool on some host.
 func (x *Catalogue) ServesNamespace(p *PoolState, w ipam.PickRequest) bool {
 	switch {
 	case w.ByHand():

@@ -208,8 +208,8 @@ func (x *Picker) firstFree(pools []*memory.PoolState, n ipam.Need, w ipam.PickRe
 	return memory.Choice{}, false
 }
 
-// Moving refuses that a lease moves to another container of its pod while no new address is given. The copy to which the
-// store was put back may name a container that has released the address since, and somebody else may have it.
+// Moving refuses that a lease moves to another container of its pod while no new address is given. The copy to which
+// the store was put back may name a container that has released the address since, and somebody else may have it.
 func (x *Picker) Moving(who string) *ipam.Refusal {
 	w := ipam.PickRequest{Who: who}
 	if refusal := x.Compares(w); refusal != nil {

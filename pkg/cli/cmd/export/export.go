@@ -85,7 +85,7 @@ func (v *verb) Validate() error {
 
 func (v *verb) Run(ctx context.Context) error {
 	if v.dir != "" {
-		if err := os.MkdirAll(v.dir, 0o755); err != nil {
+		if err := os.MkdirAll(v.dir, 0o750); err != nil {
 			return &app.Failure{Message: err.Error(), Cause: err}
 		}
 	}
@@ -174,10 +174,12 @@ func (v *verb) write(table string, rows []row) error {
 
 func writeLines(to io.Writer, rows []row) error {
 	b := bufio.NewWriter(to)
-	lines := json.NewEncoder(b)
-	lines.SetEscapeHTML(false)
 	for _, r := range rows {
-		if err := lines.Encode(r); err != nil {
+		line, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		if _, err := b.WriteString(humanize.Visible(string(line)) + "\n"); err != nil {
 			return err
 		}
 	}

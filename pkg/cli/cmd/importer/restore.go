@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -58,7 +57,7 @@ never be, use --only-pods-here.`,
 // from reads the backup in a file.
 func (v *takeOver) from(file string) system.System {
 	read := func(context.Context, system.Source) (importer.Rows, error) {
-		var in io.Reader = v.In
+		in := v.In
 		if file != "-" {
 			f, err := os.Open(file)
 			if err != nil {

@@ -35,8 +35,8 @@ func newRevert(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "revert SYSTEM", Args: app.Takes(1, 1), RunE: app.Runs(v),
 		Short: "Take an import back",
-		Long: `Take back what an import of a system made: its pools are cordoned, its claims and
-pools deleted. An address that the import found with a pod becomes reserved,
+		Long: `Take back what an import of a system made: its pools are cordoned, its claims
+and pools deleted. An address that the import found with a pod becomes reserved,
 because the other system has it: pools that existed before hand it out only
 after bcsnetctl ip unreserve. What a table (csv) reserved becomes free.
 
