@@ -60,8 +60,8 @@ func replaced(t *testing.T, body []byte, with *v1.BCSNetIP) []byte {
 	return body
 }
 
-// TestDecidedBeforeARestore: a command decides, and waits for an answer or for a second look. Meanwhile the store is put
-// back, and another write gets the version that the command has seen. The command leaves the new holder alone.
+// TestDecidedBeforeARestore: a command decides, and waits for an answer or for a second look. Meanwhile the store is
+// put back, and another write gets the version that the command has seen. The command leaves the new holder alone.
 func TestDecidedBeforeARestore(t *testing.T) {
 	const address = "10.1.0.20"
 	f := newFixture(t)

@@ -85,7 +85,7 @@ func (f *fixture) poolOnDelete(t *testing.T) {
 	}
 }
 
-// poolByPartition: the pods from the partition on follow their template to another pool. The others keep their addresses.
+// poolByPartition: pods from the partition on follow their template to another pool. The others keep their addresses.
 func (f *fixture) poolByPartition(t *testing.T) {
 	t.Helper()
 	at := func(ordinal int32) appsv1.StatefulSetUpdateStrategy {
