@@ -21,8 +21,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// LivePods names the holders that are existing pods and have not ended, and counts the running ones.
-func LivePods(ctx context.Context, s *app.App, held []lease.Lease) (names []string, running int, unread error) {
+// LivePods names the holders that are existing pods and have not ended, counts the running ones, and names the nodes
+// that they are bound to.
+func LivePods(
+	ctx context.Context, s *app.App, held []lease.Lease,
+) (names []string, running int, nodes []string, unread error) {
 	states, failed := Looks{Side: true}.PodStates(ctx, s, held)
 	for i, l := range held {
 		if states[i].Lives && !slices.Contains(names, l.Who()) {
@@ -30,10 +33,13 @@ func LivePods(ctx context.Context, s *app.App, held []lease.Lease) (names []stri
 			if states[i].Phase == corev1.PodRunning {
 				running++
 			}
+			if n := states[i].Node; n != "" && !slices.Contains(nodes, n) {
+				nodes = append(nodes, n)
+			}
 		}
 		unread = cmp.Or(unread, failed[i]) // the first by address, so that messages are stable
 	}
-	return names, running, unread
+	return names, running, nodes, unread
 }
 
 // PodState is the state of the pod that holds an address.
@@ -43,6 +49,8 @@ type PodState struct {
 	Lives, MayRun bool
 	// Phase is that of a pod that lives.
 	Phase corev1.PodPhase
+	// Node names the node that the pod is bound to; empty if there is no such pod.
+	Node string
 	// Check is the evidence that a pod is gone.
 	Check gone.Check
 	// Text goes on after "the pod".
@@ -175,7 +183,11 @@ func (k Looks) podStateOf(
 	}
 	d := k.Decide(e)
 	if d.Verdict == gone.Held {
-		return PodState{Lives: true, Phase: pod.phase, Text: presence(l, pod)}, nil
+		state := PodState{Lives: true, Phase: pod.phase, Text: presence(l, pod)}
+		if pod.Pod != nil {
+			state.Node = pod.Node
+		}
+		return state, nil
 	}
 	text := map[gone.Check]string{
 		gone.PodGone: "is gone", gone.PodReplaced: "is gone; there is another of its name",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
@@ -15,7 +16,7 @@ import (
 
 // warnLive warns which pods with addresses on a host still exist.
 func (v *releaseVerb) warnLive(ctx context.Context, h netip.Addr, held []lease.Lease) {
-	live, _, err := resource.LivePods(ctx, v.App, held)
+	live, _, _, err := resource.LivePods(ctx, v.App, held)
 	if err != nil && ctx.Err() == nil {
 		v.Say.Warn("host %s: it is unknown whether its pods still exist: %v", h, err)
 	}
@@ -26,8 +27,9 @@ func (v *releaseVerb) warnLive(ctx context.Context, h netip.Addr, held []lease.L
 	}
 }
 
-// refusals returns why hosts are refused without --force: a Ready node is on, and its pods use their addresses. Hosts
-// without addresses, nodes that are not Ready and hosts that are not nodes are not refused.
+// refusals returns why hosts are refused without --force: a Ready node is on, and its pods use their addresses. A host
+// that no Ready node claims is refused if its pods are bound to one: that node has another address now. Hosts without
+// addresses, and those whose pods are gone or on nodes that are not Ready, are not refused.
 func (r *releaseRun) refusals(ctx context.Context, held map[netip.Addr][]lease.Lease) map[netip.Addr]error {
 	out := map[netip.Addr]error{}
 	if r.force || !holdAny(held) {
@@ -41,8 +43,10 @@ func (r *releaseRun) refusals(ctx context.Context, held map[netip.Addr][]lease.L
 		case len(leases) == 0:
 		case err != nil:
 			out[h] = unknownHost(h, err)
-		case n.Ready:
-			out[h] = r.readyNode(ctx, h, n, leases)
+		default:
+			if err := r.readyNode(ctx, h, n, nodes, leases); err != nil {
+				out[h] = err
+			}
 		}
 	}
 	return out
@@ -67,11 +71,22 @@ func unknownHost(h netip.Addr, err error) error {
 		WithHint("if the machine is off: bcsnetctl release-host %s --force", h)
 }
 
-// readyNode refuses a host that is a Ready node, and counts the pods that would lose their addresses.
-func (r *releaseRun) readyNode(ctx context.Context, h netip.Addr, n hosts.Node, held []lease.Lease) error {
-	text := fmt.Sprintf("host %s is the node %s, which is Ready: %s in use there", h, n.Name,
+// readyNode refuses a host that is a Ready node, or whose pods are on one, and counts the pods that would lose their
+// addresses. n is the node that claims the host. It returns nil for other hosts.
+func (r *releaseRun) readyNode(
+	ctx context.Context, h netip.Addr, n hosts.Node, nodes []resource.Node, held []lease.Lease,
+) error {
+	pods, running, bound, unread := resource.LivePods(ctx, r.releaseVerb.App, held)
+	what := "is"
+	if !n.Ready {
+		i := slices.IndexFunc(nodes, func(o resource.Node) bool { return o.Ready && slices.Contains(bound, o.Name) })
+		if i < 0 {
+			return nil
+		}
+		what, n = "was an address of", nodes[i].Node
+	}
+	text := fmt.Sprintf("host %s %s the node %s, which is Ready: %s in use there", h, what, n.Name,
 		humanize.Plural(len(held), "address"))
-	pods, running, unread := resource.LivePods(ctx, r.releaseVerb.App, held)
 	if len(pods) > 0 {
 		text += fmt.Sprintf(", and %s still %s (%d Running): %s",
 			humanize.Plural(len(pods), "pod"), humanize.OneOr(len(pods), "exists", "exist"), running,
