@@ -231,11 +231,14 @@ func TestRevertKilled(t *testing.T) {
 	f.call(t, "import", "netservice", "--yes")
 	f.call(t, "pool", "uncordon", "old")
 	var writes atomic.Int32
-	stuck := make(chan struct{})
+	stored, stuck := make(chan struct{}), make(chan struct{})
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/bcsnetips/") {
 			switch n := writes.Add(1); {
+			case n == 1:
+				defer close(stored)
 			case n == 2:
+				<-stored
 				close(stuck)
 				fallthrough
 			case n > 2:
