@@ -518,3 +518,22 @@ func TestTermsFor(t *testing.T) {
 		}
 	}
 }
+
+// The next pod of a key takes no address over while it is not known whether the store was put back.
+func TestNextPodOfAKeyAfterARestore(t *testing.T) {
+	s := newSite("9-20")
+	r := newReplica(t, s.pool)
+	first, second := newPod(t, "heir-a", s.host, r), newPod(t, "heir-b", s.host, r)
+	for _, p := range []*corev1.Pod{first, second} {
+		terms.set(p.Name, s.keyed("heir-key"))
+	}
+	a := r.one(s.of(first, "heir-c1"))
+	removePod(t, first)
+	r.index.Feed.SetComparing(true)
+	_, err := r.Allocate(t.Context(), s.of(second, "heir-c2"))
+	refused(t, err, ipam.ReasonUnavailable, "put back")
+	r.index.Feed.SetComparing(false)
+	if got := r.one(s.of(second, "heir-c2")); got != a {
+		t.Errorf("got %s, want %s", got, a)
+	}
+}

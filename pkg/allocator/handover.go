@@ -46,6 +46,12 @@ func (a *Adder) takeOver(ctx context.Context, t *attempt) error {
 			all = append(all, passing{l, next})
 		}
 	}
+	if len(all) == 0 {
+		return nil
+	}
+	if refusal := a.engine.index.Moving(t.who()); refusal != nil {
+		return refusal
+	}
 	// None of them where the host may not have so many.
 	assumed := map[netip.Addr]bool{}
 	defer func() {

@@ -11,8 +11,13 @@ import (
 // again plans an address of a backup: it is to be as it was then, unless somebody has it here, or something happened to
 // it here since. cause says why the claim that it belonged to does not take it; empty for none.
 func (t target) again(then lease.Lease, cause string) {
+	here := t.now.State != lease.Available && SameUse(t.now, then)
+	if !here && then.State == lease.Active && then.Owner == "" && t.OnlyPodsHere && !t.podIsHere(then.Holder) {
+		then, _ = lease.Release(then, t.Now, lease.Change{})
+		here = t.now.State != lease.Available && SameUse(t.now, then) // an earlier restore released it
+	}
 	switch {
-	case t.now.State != lease.Available && SameUse(t.now, then):
+	case here:
 		t.plan.Already++
 		return
 	case t.now.Deleting:
@@ -25,14 +30,15 @@ func (t target) again(then lease.Lease, cause string) {
 		return
 	case then.State == lease.Available && !t.now.Updated.IsZero():
 		return // what happened here counts
-	case cause != "":
+	case cause != "" && then.State != lease.Active:
 		t.plan.Left = append(t.plan.Left, Remark{t.row.Object, cause})
 		return
 	case then.State != lease.Available && !t.unchanged():
 		return
 	}
-	if then.State == lease.Active && then.Owner == "" && t.OnlyPodsHere && !t.podIsHere(then.Holder) {
-		then, _ = lease.Release(then, t.Now, lease.Change{})
+	if cause != "" { // who has the address keeps it, without the claim
+		t.conflict("%s", cause)
+		then.Retention = lease.Retention{}
 	}
 	if other, elsewhere := t.elsewhere(then); elsewhere {
 		t.conflict("%s has %s here by now", then.Who(), other.Addr)

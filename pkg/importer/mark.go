@@ -33,6 +33,12 @@ func reservedBy(system string, l lease.Lease) bool {
 		strings.HasPrefix(last.Reason, system+": ")
 }
 
+// freedByHand reports whether somebody freed an address that was set aside, other than by taking the import back.
+func freedByHand(system string, l lease.Lease) bool {
+	last, ok := l.History.Last()
+	return ok && last.Verb == lease.VerbUnreserve && last.Reason != system+givenBack
+}
+
 // asideBy reports whether an import of the system reserved an address for nobody, perhaps before somebody resolved
 // what was contradictory.
 func asideBy(system string, l lease.Lease) bool { return l.Claim == "" && reservedBy(system, l) }

@@ -41,6 +41,10 @@ type Plan struct {
 	Leases []lease.Lease
 	// Uncordon names the pools that are cordoned only until the leases are made.
 	Uncordon []string
+	// Closed names the pools of a backup that stay cordoned, as they were, and are only marked until then.
+	Closed []string
+	// Reported has the pools of which running pods report an address that nobody has after a restore, and the first.
+	Reported map[string]netip.Addr
 	// Already is the number of addresses that are here as they should be.
 	Already int
 	// Elsewhere is the number of addresses that are kept for no pod and lie in no pool: there is nothing to reserve.
@@ -94,6 +98,9 @@ func Make(in Input) Plan {
 	}
 	for _, a := range slices.SortedFunc(maps.Keys(rows), netip.Addr.Compare) {
 		m.planAddress(m.one(rows[a]))
+	}
+	if m.Stored != nil {
+		m.planReported()
 	}
 	return m.plan
 }

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"encoding/json"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -21,8 +23,8 @@ func (m *maker) planPools() {
 			m.planPoolHere(here, o)
 			continue
 		}
-		if stored != nil && !o.Spec.Cordoned {
-			m.plan.Uncordon = append(m.plan.Uncordon, o.Name)
+		if stored != nil {
+			m.restores(o)
 		}
 		if stored == nil {
 			o.Labels = m.label()
@@ -52,12 +54,38 @@ func (m *maker) planPools() {
 // cordoned.
 func (m *maker) planPoolHere(here *v1.BCSNetPool, then v1.BCSNetPool) {
 	if _, restoring := here.Annotations[v1.RestoringAnnotation]; restoring {
-		if !then.Spec.Cordoned {
-			m.plan.Uncordon = append(m.plan.Uncordon, here.Name)
-		}
+		m.restores(then)
 		then.Spec.Cordoned = here.Spec.Cordoned
 	}
 	m.compare(PoolObject(here.Name), here.Spec, then.Spec)
+}
+
+// restores plans what becomes of a pool of a backup when its leases are made.
+func (m *maker) restores(then v1.BCSNetPool) {
+	if then.Spec.Cordoned {
+		m.plan.Closed = append(m.plan.Closed, then.Name)
+	} else {
+		m.plan.Uncordon = append(m.plan.Uncordon, then.Name)
+	}
+}
+
+// planReported finds the addresses that running pods report and that nobody has after a restore.
+func (m *maker) planReported() {
+	held := map[netip.Addr]bool{}
+	for _, l := range m.plan.Leases {
+		held[l.Addr] = l.State != lease.Available
+	}
+	m.plan.Reported = map[string]netip.Addr{}
+	for a := range m.reporters {
+		pool, served := m.Index.Pools.OwnerOf(a)
+		now, _ := m.Index.Leases.Get(a)
+		if !served || held[a] || now.State != lease.Available {
+			continue
+		}
+		if first, some := m.plan.Reported[pool]; !some || a.Less(first) {
+			m.plan.Reported[pool] = a
+		}
+	}
 }
 
 // compare notes which fields of an object here differ from those in a backup.

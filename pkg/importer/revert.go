@@ -85,11 +85,6 @@ func Revert(h Here) (r Reversal) {
 			claims[c.Namespace+"/"+c.Name] = ""
 		}
 	}
-	for _, p := range h.Pools {
-		if _, imported := pools[p.Spec.Parent]; imported {
-			pools[p.Spec.Parent] = fmt.Sprintf("pool %s is carved from it", p.Name)
-		}
-	}
 	keep := func(l lease.Lease, why string) {
 		_, imported := pools[l.Pool]
 		_, claimed := claims[l.Claim]
@@ -126,6 +121,14 @@ func Revert(h Here) (r Reversal) {
 			keep(l, "claim "+l.Claim+" keeps it here since")
 		case l.IsSetAside() && !asideBy(h.System, l):
 			keep(l, "it was set aside by hand")
+		}
+	}
+	for _, p := range h.Pools { // an imported group goes with its parent
+		if _, imported := pools[p.Spec.Parent]; !imported {
+			continue
+		}
+		if why, too := pools[p.Name]; !too || why != "" {
+			pools[p.Spec.Parent] = fmt.Sprintf("pool %s is carved from it", p.Name)
 		}
 	}
 	h.choose(&r, pools, claims)

@@ -94,6 +94,7 @@ func (t target) aside(why string) {
 	case t.now.Deleting:
 		t.conflict("its object here is being deleted")
 		return
+	case t.row.State == Kept && t.row.Updated.IsZero() && !freedByHand(t.System, t.now): // what it keeps now counts
 	case !t.now.Updated.IsZero() && !t.unchanged():
 		return
 	}

@@ -25,8 +25,9 @@ type Answer struct {
 	Data    json.RawMessage `json:"data"`
 	// Address is what an ADD got; empty after a refusal.
 	Address wire.Allocation `json:"-"`
-	// URL is that of the replica that answered.
+	// URL is that of the replica that was asked. By names the process that answered: another one if the former forwarded.
 	URL string `json:"-"`
+	By  string `json:"-"`
 	// Status is that of HTTP, Named the reason in the header, RetryAfter when to come again; zero if it is not said.
 	Status     int           `json:"-"`
 	Named      ipam.Reason   `json:"-"`
@@ -111,6 +112,7 @@ func send(
 	seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // none, if it is no number
 	a.Status, a.Named, a.RetryAfter = resp.StatusCode, ipam.Reason(resp.Header.Get("Bcsnet-Reason")),
 		time.Duration(seconds)*time.Second
+	a.By = resp.Header.Get("Bcsnet-Answered-By")
 	_ = json.Unmarshal(a.Data, &a.Address) // null after a refusal
 	return a, nil
 }

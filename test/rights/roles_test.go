@@ -44,9 +44,7 @@ func roles() map[string]role {
 		"gamedeployments.tkex.tencent.com", "gamestatefulsets.tkex.tencent.com", "rollouts.argoproj.io",
 		"virtualmachines.kubevirt.io", "virtualmachineinstances.kubevirt.io", "virtualmachineinstancereplicasets.kubevirt.io",
 		"virtualmachineinstancemigrations.kubevirt.io", "ipamclaims.k8s.cni.cncf.io",
-		"network-attachment-definitions.k8s.cni.cncf.io", "floatingips.galaxy.k8s.io",
-		"staticips.ipkeeper.generals.space", "ippools.network.qingcloud.com", "ipamblocks.network.qingcloud.com",
-		"vxnetpools.network.qingcloud.com",
+		"network-attachment-definitions.k8s.cni.cncf.io",
 	} {
 		workloads[resource] = "get"
 	}
@@ -113,7 +111,9 @@ func otherSystems() map[string]string {
 	kinds := map[string]string{}
 	for _, kind := range []string{
 		"bcsnetips.netservice.bkbcs.tencent.com", "bcsnetpools.netservice.bkbcs.tencent.com",
-		"bcsnetipclaims.netservice.bkbcs.tencent.com", "ippools.whereabouts.cni.cncf.io",
+		"bcsnetipclaims.netservice.bkbcs.tencent.com", "ippools.whereabouts.cni.cncf.io", "floatingips.galaxy.k8s.io",
+		"staticips.ipkeeper.generals.space", "ippools.network.qingcloud.com", "ipamblocks.network.qingcloud.com",
+		"vxnetpools.network.qingcloud.com",
 		"overlappingrangeipreservations.whereabouts.cni.cncf.io", "spiderippools.spiderpool.spidernet.io",
 		"spiderreservedips.spiderpool.spidernet.io", "ippools.crd.projectcalico.org", "ipamblocks.crd.projectcalico.org",
 		"ipreservations.crd.projectcalico.org", "subnets.kubeovn.io", "ips.kubeovn.io", "vips.kubeovn.io",

@@ -54,7 +54,7 @@ type fixture struct {
 	forgot           int
 	cutOff           map[int]bool               // hosts
 	clocks           map[int]time.Duration      // of hosts that were set
-	deleted          map[string]map[life]bool   // which replicas answered the DEL of a container
+	deleted          map[string]map[string]bool // which processes answered the DEL of a container
 	last             map[netip.Addr]lease.Lease // versions of the addresses
 	given            map[string]bool            // containers, with the address that they were given
 	pace             time.Duration              // between two requests, until overloaded
@@ -79,7 +79,7 @@ func newFixture(ctx context.Context, t testing.TB, p plan) *fixture {
 	f := &fixture{
 		plan: p, verdict: v, history: judge.NewHistory(), ledger: judge.NewLedger(v), server: server, ctx: ctx,
 		turnedAway: 0.5, gone: map[int]bool{},
-		cutOff: map[int]bool{}, clocks: map[int]time.Duration{}, deleted: map[string]map[life]bool{},
+		cutOff: map[int]bool{}, clocks: map[int]time.Duration{}, deleted: map[string]map[string]bool{},
 		last: map[netip.Addr]lease.Lease{}, given: map[string]bool{},
 		mishap: make(chan struct{}, maxMishaps), puttingBack: make(chan struct{}, 1), halting: make(chan struct{}, 1),
 	}

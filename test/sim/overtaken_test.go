@@ -1,42 +1,22 @@
 package sim_test
 
 import (
-	"fmt"
 	"maps"
 	"time"
 )
 
-// life is one process of a replica.
-type life struct {
-	replica string
-	number  int
-}
-
-func (l life) String() string { return fmt.Sprintf("%s (process %d)", l.replica, l.number) }
-
-// lives are those of all replicas, by their URLs.
-func (f *fixture) lives() map[string]life {
-	all := map[string]life{}
-	for i, r := range f.replicas {
-		r.mu.Lock()
-		all[f.callers.URLs[i]] = life{r.name, r.life}
-		r.mu.Unlock()
-	}
-	return all
-}
-
 // noteDEL notes that a process answered the DEL of a container.
-func (f *fixture) noteDEL(b *sandbox, by life) {
+func (f *fixture) noteDEL(b *sandbox, by string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.deleted[b.id] == nil {
-		f.deleted[b.id] = map[life]bool{}
+		f.deleted[b.id] = map[string]bool{}
 	}
 	f.deleted[b.id][by] = true
 }
 
 // deletedBy are the processes that have answered the DEL of a container.
-func (f *fixture) deletedBy(b *sandbox) map[life]bool {
+func (f *fixture) deletedBy(b *sandbox) map[string]bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.deleted[b.id])

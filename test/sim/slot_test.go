@@ -234,7 +234,7 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan []netip.
 	rng := rand.New(rand.NewPCG(s.rng.Uint64(), 1))
 	s.background.Go(func() {
 		wait(after)
-		from, lives := s.history.Now(), s.lives()
+		from := s.history.Now()
 		gone := s.deletedBy(b)
 		replica := rng.IntN(replicas)
 		a, ok := s.attach(b, func(body any) (plugin.Answer, bool) {
@@ -244,9 +244,9 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan []netip.
 		if !ok || a.Code != 0 {
 			return
 		}
-		if l := lives[a.URL]; gone[l] && s.lives()[a.URL] == l {
-			s.verdict.Wrong("%s answered the DEL of container %.8s of %s, and then its ADD, which began before: %v", l,
-				b.id, b.pod, a.Addrs())
+		if gone[a.By] {
+			s.verdict.Wrong("%s answered the DEL of container %.8s of %s, and then its ADD, which began before: %v",
+				a.By, b.id, b.pod, a.Addrs())
 		}
 		s.verdict.Count("operation duplicate ADD")
 		s.note("duplicate ADD of container %.8s of %s: %v", b.id, b.pod, a.Addrs())
@@ -334,7 +334,6 @@ func (s *slot) releaseOne(b *sandbox, ifName string, rng *rand.Rand) (a plugin.A
 
 // DEL releases a sandbox, which may be gone from the given time on.
 func (s *slot) DEL(b *sandbox, rng *rand.Rand, from time.Duration) {
-	lives := s.lives()
 	a, ok := s.release(b, rng)
 	to := s.history.Now()
 	switch {
@@ -344,8 +343,8 @@ func (s *slot) DEL(b *sandbox, rng *rand.Rand, from time.Duration) {
 		s.verdict.Wrong("DEL of container %.8s of %s is refused: %s: %s", b.id, b.pod, a.Reason, a.Message)
 	default:
 		s.verdict.Count("operation DEL")
-		if l := lives[a.URL]; s.lives()[a.URL] == l && len(b.ifNames) == 1 { // else another may have answered the first
-			s.noteDEL(b, l)
+		if len(b.ifNames) == 1 { // else another may have answered the first
+			s.noteDEL(b, a.By)
 		}
 		s.note("DEL of container %.8s of %s, which had %v", b.id, b.pod, b.addrs)
 	}

@@ -70,9 +70,19 @@ func networkOf(section map[string]any, pools []*v1.BCSNetPool) (string, error) {
 	}
 	found := map[string]string{} // networks by pool
 	for _, p := range pools {
-		usable := store.Pool(p).Plan.Usable
-		if slices.Contains(names, p.Name) || usable != nil && ipaddr.Meet(usable.Ranges(), ranges) {
+		if slices.Contains(names, p.Name) ||
+			slices.ContainsFunc(ranges, func(r netipx.IPRange) bool { return hasSome(p, r) }) {
 			found[p.Name] = p.Spec.Network
+		}
+	}
+	for _, name := range names {
+		if _, ok := found[name]; !ok && len(found) > 0 {
+			return "", fmt.Errorf("there is no pool %s: import it first", name)
+		}
+	}
+	for _, r := range ranges {
+		if len(found) > 0 && !slices.ContainsFunc(pools, func(p *v1.BCSNetPool) bool { return hasSome(p, r) }) {
+			return "", fmt.Errorf("no pool has addresses of %s: import them first", ipaddr.FormatRange(r))
 		}
 	}
 	first := ""
@@ -92,6 +102,12 @@ func networkOf(section map[string]any, pools []*v1.BCSNetPool) (string, error) {
 		return "", errors.New("no pool has its addresses: import them first")
 	}
 	return first, nil
+}
+
+// hasSome reports whether a pool has an address of a range.
+func hasSome(p *v1.BCSNetPool, r netipx.IPRange) bool {
+	usable := store.Pool(p).Plan.Usable
+	return usable != nil && ipaddr.Meet(usable.Ranges(), []netipx.IPRange{r})
 }
 
 // hostLocalRange is a range of host-local, in the only field that matters here.

@@ -162,7 +162,7 @@ func (r *rows) reserve(object, text, reason string) {
 	case err != nil:
 		r.conflict(object, "%v", err)
 	case ipaddr.Size(list) > maxReserved:
-		r.left(object, "%s has more than %d addresses: exclude them in the pool", text, maxReserved)
+		r.conflict(object, "%s has more than %d addresses: exclude them in the pool", text, maxReserved)
 	default:
 		for a := list.From(); ; a = a.Next() {
 			r.Addresses = append(r.Addresses,

@@ -160,9 +160,9 @@ pool red fd00:1::/64 [fd00:1::10-fd00:1::20] default false
 10.1.0.36 blue spiderpool: SpiderReservedIP printers
 conflict SpiderIPPool red: its allocatedIPs cannot be read: invalid character 'o' in literal null (expecting 'u')
 conflict SpiderIPPool wrong: subnet "10.1.0.0": netip.ParsePrefix("10.1.0.0"): no '/'
+conflict SpiderReservedIP printers: 10.0.0.0/8 has more than 1024 addresses: exclude them in the pool
 conflict SpiderReservedIP printers: "x" is not an address, a range a-b or a CIDR
 left SpiderIPPool red: its podAffinity has no equivalent: name the pool in the annotations of those pods
-left SpiderReservedIP printers: 10.0.0.0/8 has more than 1024 addresses: exclude them in the pool
 `)
 }
 

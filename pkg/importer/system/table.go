@@ -108,7 +108,7 @@ func (r *rows) table(path string) error {
 func statusColumns() []string { return []string{"status", "state", "ip_state", "tag"} }
 
 // unused returns the values of these columns for an address that nobody uses.
-func unused() []string { return []string{"available", "free", "deprecated", "offline"} }
+func unused() []string { return []string{"available", "free", "deprecated"} }
 
 // record adds the address of one line; value returns the first of some columns that is not empty.
 func (r *rows) record(line string, value func(names ...string) string) error {

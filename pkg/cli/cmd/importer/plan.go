@@ -39,7 +39,7 @@ type job struct {
 
 func (j *job) empty() bool {
 	return len(j.plan.Pools) == 0 && len(j.plan.Claims) == 0 && len(j.plan.Leases) == 0 &&
-		len(j.plan.Uncordon) == 0
+		len(j.plan.Uncordon)+len(j.plan.Closed) == 0
 }
 
 // cordoned names the pools that were made and stay cordoned.

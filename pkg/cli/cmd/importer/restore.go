@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -98,12 +100,19 @@ func (v *takeOver) uncordon(ctx context.Context, pools *resource.Pools, j *job) 
 		return nil
 	}
 	var waiting []string
-	for _, name := range j.plan.Uncordon {
+	for _, name := range slices.Concat(j.plan.Uncordon, j.plan.Closed) {
+		closed := slices.Contains(j.plan.Closed, name)
 		if j.unfinished[name] || ctx.Err() != nil {
 			waiting = append(waiting, name)
 			continue
 		}
-		if err := v.endRestoring(ctx, pools, name); err != nil {
+		if a, reported := j.plan.Reported[name]; reported && !closed {
+			f := &app.Failure{Code: app.ExitFindings,
+				Message: fmt.Sprintf("pool %s stays cordoned: a running pod reports %s, and nobody has it here", name, a)}
+			failed = append(failed, f.WithHint("bcsnetctl rebuild, then run it again"))
+			continue
+		}
+		if err := v.endRestoring(ctx, pools, name, closed); err != nil {
 			failed = append(failed, err)
 		}
 	}
@@ -114,7 +123,8 @@ func (v *takeOver) uncordon(ctx context.Context, pools *resource.Pools, j *job) 
 	return failed
 }
 
-func (v *takeOver) endRestoring(ctx context.Context, pools *resource.Pools, name string) error {
+// endRestoring takes the mark off a pool, and uncordons it unless it was cordoned in the backup.
+func (v *takeOver) endRestoring(ctx context.Context, pools *resource.Pools, name string, closed bool) error {
 	for {
 		stored, err := pools.API.Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
@@ -126,13 +136,14 @@ func (v *takeOver) endRestoring(ctx context.Context, pools *resource.Pools, name
 		if stored.GetAnnotations()[v1.RestoringAnnotation] == "" {
 			return nil
 		}
-		patch, err := json.Marshal(map[string]any{
-			"metadata": map[string]any{
-				"resourceVersion": stored.GetResourceVersion(),
-				"annotations":     map[string]any{v1.RestoringAnnotation: nil},
-			},
-			"spec": map[string]any{"cordoned": nil},
-		})
+		change := map[string]any{"metadata": map[string]any{
+			"resourceVersion": stored.GetResourceVersion(),
+			"annotations":     map[string]any{v1.RestoringAnnotation: nil},
+		}}
+		if !closed {
+			change["spec"] = map[string]any{"cordoned": nil}
+		}
+		patch, err := json.Marshal(change)
 		if err != nil {
 			return err
 		}

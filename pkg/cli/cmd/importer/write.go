@@ -39,6 +39,7 @@ func (v *takeOver) carryOut(
 		p := &j.plan.Pools[i]
 		if err := v.createOne(ctx, api.API, j, p, importer.PoolObject(p.Name)); err != nil {
 			unmade[p.Name], failed = true, append(failed, err)
+			j.unfinished[p.Spec.Parent] = true // it serves the addresses of a group that is missing
 		}
 	}
 	claims, err := resource.NewClaims(v.App)
@@ -52,8 +53,13 @@ func (v *takeOver) carryOut(
 			unmade[name], failed = true, append(failed, err)
 		}
 	}
-	todo := slices.DeleteFunc(slices.Clone(j.plan.Leases),
-		func(l lease.Lease) bool { return unmade[l.Pool] || l.Claim != "" && unmade[l.Claim] })
+	todo := slices.DeleteFunc(slices.Clone(j.plan.Leases), func(l lease.Lease) bool {
+		skip := unmade[l.Pool] || l.Claim != "" && unmade[l.Claim]
+		if skip {
+			j.unfinished[l.Pool] = true
+		}
+		return skip
+	})
 	failed = append(failed, v.createLeases(ctx, a, j, todo)...)
 	return append(failed, v.uncordon(ctx, api, j)...)
 }
@@ -93,7 +99,7 @@ func (j *job) object(typed runtime.Object, what string) (*unstructured.Unstructu
 	o := &unstructured.Unstructured{Object: content}
 	if stored := j.stored[what]; stored != nil { // as it is in the backup, with what this release does not know
 		o = stored.DeepCopy()
-		if p, ok := typed.(*v1.BCSNetPool); ok && slices.Contains(j.plan.Uncordon, p.Name) {
+		if _, ok := typed.(*v1.BCSNetPool); ok {
 			err = restoring(o)
 		}
 	}
