@@ -7,12 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 var saved = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
@@ -83,12 +85,20 @@ func TestBackupAgainstWhatIsHere(t *testing.T) {
 		"reserved there":    {then: backedLease(a, lease.Reserved), here: []lease.Lease{backedLease(a, lease.Reserved)}, want: "already 1"},
 		"reserved, in use":  {then: backedLease(a, lease.Reserved), here: []lease.Lease{held}, want: "conflict address 10.1.0.20: default/web has it, and in the backup it is set aside"},
 		"kept":              {then: backedLease(a, lease.Reserved, ofClaim("db")), want: "10.1.0.20 Reserved "},
-		"claim is gone":     {then: backedLease(a, lease.Reserved, ofClaim("other")), want: "left address 10.1.0.20: it belongs to claim default/other, which does not exist"},
-		"history":           {then: backedLease(a, lease.Available), want: "10.1.0.20 Available "},
-		"history there":     {then: backedLease(a, lease.Available), here: []lease.Lease{backedLease(a, lease.Available)}, want: ""},
-		"history, in use":   {then: backedLease(a, lease.Available), here: []lease.Lease{held}, want: ""},
-		"in no pool":        {then: backedLease("10.9.0.1", lease.Active, ofPod("web")), want: "conflict address 10.9.0.1: 10.9.0.1 belongs to no pool"},
-		"free, in no pool":  {then: backedLease("10.9.0.1", lease.Available), want: ""},
+		"claim is gone, in use": {
+			then: backedLease(a, lease.Active, ofPod("web"), ofClaim("other")),
+			want: "10.1.0.20 Active default/web\nconflict address 10.1.0.20: it belongs to claim default/other, which does not exist",
+		},
+		"pod of claim gone, again": {
+			then: backedLease(a, lease.Active, ofPod("web"), ofClaim("db")), gone: true,
+			here: []lease.Lease{backedLease(a, lease.Reserved, ofPod("web"), ofClaim("db"), after(time.Hour))}, want: "already 1",
+		},
+		"claim is gone":    {then: backedLease(a, lease.Reserved, ofClaim("other")), want: "left address 10.1.0.20: it belongs to claim default/other, which does not exist"},
+		"history":          {then: backedLease(a, lease.Available), want: "10.1.0.20 Available "},
+		"history there":    {then: backedLease(a, lease.Available), here: []lease.Lease{backedLease(a, lease.Available)}, want: ""},
+		"history, in use":  {then: backedLease(a, lease.Available), here: []lease.Lease{held}, want: ""},
+		"in no pool":       {then: backedLease("10.9.0.1", lease.Active, ofPod("web")), want: "conflict address 10.9.0.1: 10.9.0.1 belongs to no pool"},
+		"free, in no pool": {then: backedLease("10.9.0.1", lease.Available), want: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := index.New()
@@ -191,3 +201,54 @@ func TestBackupOfPoolsHere(t *testing.T) {
 		})
 	}
 }
+
+// What a table keeps now is reserved, whatever an address was used for here before, unless somebody freed it by hand.
+func TestKeptWithoutATime(t *testing.T) {
+	free := backedLease("10.1.0.20", lease.Available)
+	used, _ := lease.Reserve(free, free.Params, saved, lease.Change{Verb: lease.VerbReserve, By: "ann", Reason: "printer"})
+	byHand, _ := lease.Free(used, saved, lease.Change{Verb: lease.VerbUnreserve, By: "ann"})
+	for name, tc := range map[string]struct {
+		here lease.Lease
+		want string
+	}{
+		"used before":   {free, "10.1.0.20 Reserved "},
+		"freed by hand": {byHand, "left BCSNetIP 10.1.0.20: it has changed here since"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := index.New()
+			here := backedPool("blue", "10.1.0.20-10.1.0.29")
+			x.Pools.SetPool(store.Pool(&here))
+			tc.here.Version, tc.here.Params = 1, store.Pool(&here).Params()
+			x.Feed.Watched(tc.here)
+			got := Make(Input{Rows: Rows{System: "csv", Addresses: []Address{
+				{Addr: tc.here.Addr, Object: "line 2", State: Kept, Reason: "printer"},
+			}}, Index: x, Now: saved.Add(time.Hour)})
+			if text := said(got); text != tc.want {
+				t.Errorf("planned %q, want %q", text, tc.want)
+			}
+		})
+	}
+}
+
+// An address that a running pod reports, and that nobody has after a restore, is named with its pool.
+func TestRestoreLooksAtPods(t *testing.T) {
+	x := index.New()
+	here := backedPool("blue", "10.1.0.20-10.1.0.29")
+	x.Pools.SetPool(store.Pool(&here))
+	then := backedLease("10.1.0.20", lease.Active, ofPod("web"))
+	got := Make(Input{
+		Rows: Rows{System: "backup", Stored: map[string]*unstructured.Unstructured{}, Addresses: []Address{
+			{Addr: then.Addr, Object: "address 10.1.0.20", Lease: &then, Updated: then.Updated},
+		}},
+		Index: x, Now: saved.Add(time.Hour),
+		Pods: []workload.Pod{
+			{Namespace: "default", Name: "web", UID: "uid-web", Addrs: []netip.Addr{then.Addr}},
+			{Namespace: "default", Name: "late", UID: "uid-late", Addrs: []netip.Addr{then.Addr.Next()}},
+		},
+	})
+	if diff := cmp.Diff(map[string]netip.Addr{"blue": then.Addr.Next()}, got.Reported, cmp.Comparer(equal)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func equal(a, b netip.Addr) bool { return a == b }
