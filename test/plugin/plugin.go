@@ -25,7 +25,7 @@ type Answer struct {
 	Data    json.RawMessage `json:"data"`
 	// Address is what an ADD got; empty after a refusal.
 	Address wire.Allocation `json:"-"`
-	// URL is that of the replica that was asked. By names the process that answered: another one if the former forwarded.
+	// URL is that of the replica that was asked. By names the process that answered: another one if that forwarded.
 	URL string `json:"-"`
 	By  string `json:"-"`
 	// Status is that of HTTP, Named the reason in the header, RetryAfter when to come again; zero if it is not said.

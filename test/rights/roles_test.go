@@ -121,6 +121,7 @@ func otherSystems() map[string]string {
 	} {
 		kinds[kind] = "get list"
 	}
+	kinds["configmaps=floatingip-config"], kinds["configmaps=hostnic-ipam-config"] = "get", "get"
 	return kinds
 }
 

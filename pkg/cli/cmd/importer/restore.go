@@ -108,7 +108,8 @@ func (v *takeOver) uncordon(ctx context.Context, pools *resource.Pools, j *job) 
 		}
 		if a, reported := j.plan.Reported[name]; reported && !closed {
 			f := &app.Failure{Code: app.ExitFindings,
-				Message: fmt.Sprintf("pool %s stays cordoned: a running pod reports %s, and nobody has it here", name, a)}
+				Message: fmt.Sprintf("pool %s stays cordoned: a running pod reports %s, and nobody has it here",
+					name, a)}
 			failed = append(failed, f.WithHint("bcsnetctl rebuild, then run it again"))
 			continue
 		}
