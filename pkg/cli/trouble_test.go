@@ -56,9 +56,10 @@ func TestReleaseHostInterrupted(t *testing.T) {
 	f.havePool(t)
 	f.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
 	f.haveLease(t, "10.1.0.21", "10.0.0.12", "default/web-2")
-	second := make(chan struct{})
+	second, looks := make(chan struct{}), atomic.Int32{}
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
-		if strings.HasSuffix(r.URL.Path, "/pods/web-2") { // it looks whether the second host's pod still exists
+		// It looks where the second host's pod is before it begins, and whether that pod still exists when it is its turn.
+		if strings.HasSuffix(r.URL.Path, "/pods/web-2") && looks.Add(1) == 2 {
 			close(second)
 			<-r.Context().Done() // until the program gives up
 			return
