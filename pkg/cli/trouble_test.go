@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -58,7 +61,7 @@ func TestReleaseHostInterrupted(t *testing.T) {
 	f.haveLease(t, "10.1.0.21", "10.0.0.12", "default/web-2")
 	second, looks := make(chan struct{}), atomic.Int32{}
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
-		// It looks where the second host's pod is before it begins, and whether that pod still exists when it is its turn.
+		// It looks where the second host's pod is before it begins, and whether that pod still exists at its turn.
 		if strings.HasSuffix(r.URL.Path, "/pods/web-2") && looks.Add(1) == 2 {
 			close(second)
 			<-r.Context().Done() // until the program gives up
@@ -272,5 +275,28 @@ func TestClosedPipe(t *testing.T) {
 		if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGPIPE || stderr.Len() > 0 {
 			t.Errorf("%v: it ended with %v, and said %q", args, err, stderr.String())
 		}
+	}
+}
+
+// TestPoolCreateAfterAnInstallation: an admission policy learns of a new kind seconds after the API server serves it.
+func TestPoolCreateAfterAnInstallation(t *testing.T) {
+	f := newFixture(t)
+	var creates atomic.Int32
+	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/bcsnetpools") && creates.Add(1) < 3 {
+			rw.Header().Set("Content-Type", "application/json")
+			rw.WriteHeader(http.StatusServiceUnavailable)
+			status := apierrors.NewServiceUnavailable("Resource kind BCSNetPool not found. There can be a delay between " +
+				"when CustomResourceDefinitions are created and when they are available.").ErrStatus
+			status.Kind, status.APIVersion = "Status", "v1"
+			_ = json.NewEncoder(rw).Encode(status)
+			return
+		}
+		next.ServeHTTP(rw, r)
+	})
+	_, stderr := f.call(t, "--server", url, "pool", "create", "early", "--cidr", "10.77.0.0/24", "--gateway", "10.77.0.1",
+		"--range", "10.77.0.20-10.77.0.29", "--host", "10.0.0.77")
+	if contains(t, stderr, "early"); creates.Load() != 3 {
+		t.Errorf("%d requests, want 3", creates.Load())
 	}
 }

@@ -76,7 +76,7 @@ func (v *takeOver) createOne(
 		return err
 	}
 	if v.DryRun != app.DryRunClient {
-		created, err := api.Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName,
+		created, err := resource.Create(ctx, api, o, metav1.CreateOptions{FieldManager: app.ProgramName,
 			DryRun: v.DryRun.Options()})
 		switch {
 		case apierrors.IsAlreadyExists(err):

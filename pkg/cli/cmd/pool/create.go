@@ -272,7 +272,7 @@ func (v *poolCreate) create(ctx context.Context, api *resource.Pools) (*unstruct
 	if v.DryRun == app.DryRunClient {
 		return o, nil
 	}
-	created, err := api.API.Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName,
+	created, err := resource.Create(ctx, api.API, o, metav1.CreateOptions{FieldManager: app.ProgramName,
 		DryRun: v.DryRun.Options()})
 	if apierrors.IsAlreadyExists(err) {
 		return nil, v.existing(ctx, api)
