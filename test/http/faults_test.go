@@ -26,7 +26,7 @@ func behindProxy(t *testing.T) (*site, *apiProxy, *instance) {
 	// Not the leader: the writes that the proxy sees are those of requests.
 	i := startFor(t, p.config(), nil)
 	s := newSite(t)
-	s.pool(16, nil)
+	s.pool(5, nil)
 	s.call = i.caller()
 	controlplane.Eventually(t, func() error {
 		if a := s.call.do(t, "GET", prefix+"/pool/"+s.Namespace, nil); a.Code != 0 ||
