@@ -46,16 +46,16 @@ const (
 	ReleaseTimed ReleasePolicy = "Timed"
 )
 
-// MaxPoolsNamed is how many pools a claim or an annotation may name.
+// MaxPoolsNamed bounds the number of pools that a claim or an annotation names.
 const MaxPoolsNamed = 8
 
-// MaxClaimAddresses is how many addresses, ranges and CIDRs a claim may name.
+// MaxClaimAddresses bounds the number of addresses, ranges and CIDRs that a claim names.
 const MaxClaimAddresses = 1024
 
 // MaxKeep is the longest time that an address is kept for a claim of the policy Timed.
 const MaxKeep = 8760 * time.Hour
 
-// BCSNetIPClaimSpec is what a claim holds, and for how long.
+// BCSNetIPClaimSpec says which addresses a claim holds, and for how long.
 //
 // +kubebuilder:validation:XValidation:rule=`!has(self.preallocate) || !self.preallocate || has(self.replicas) || has(self.addresses)`,message=`preallocate says how many by replicas, or which by addresses: set one of them`,fieldPath=`.preallocate`
 // +kubebuilder:validation:XValidation:rule=`!has(self.preallocate) || !self.preallocate || !has(self.releasePolicy) || self.releasePolicy in ['Immutable', 'Never']`,message=`preallocate goes with the releasePolicy Immutable or Never: with WithPod and Timed addresses go back that are not in use`,fieldPath=`.preallocate`
@@ -69,13 +69,14 @@ type BCSNetIPClaimSpec struct {
 	// +optional
 	Owner *ClaimOwner `json:"owner,omitempty"`
 
-	// replicas is how many addresses of a family the claim may have; without it, as many as its pods need.
+	// replicas is the largest number of addresses of a family that the claim may have. Without it, the claim has as many
+	// as its pods need.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=65536
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// surge is how many more than replicas it may have for a while, as in a rolling update.
+	// surge is the number of addresses beyond replicas that the claim may have for a while, as in a rolling update.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=65536
@@ -109,7 +110,7 @@ type BCSNetIPClaimSpec struct {
 	// +kubebuilder:default=Immutable
 	ReleasePolicy ReleasePolicy `json:"releasePolicy,omitempty"`
 
-	// keep is how long an address is kept after its pod gave it up, with the releasePolicy Timed: whole hours,
+	// keep is the time that an address is kept after its pod gave it up, with the releasePolicy Timed: whole hours,
 	// minutes and seconds such as 30m or 48h, at most 8760h.
 	// +optional
 	// +kubebuilder:validation:Type=string
@@ -152,9 +153,9 @@ type ClaimOwner struct {
 	Name string `json:"name"`
 }
 
-// BCSNetIPClaimStatus is what a claim has, as the addresses say.
+// BCSNetIPClaimStatus shows the addresses of a claim. The addresses themselves decide.
 type BCSNetIPClaimStatus struct {
-	// observedGeneration is that of the spec which the status is about.
+	// observedGeneration is the generation of the spec that the status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// conditions are Ready, OverLimit and Conflict, and Preallocated where the spec asks for that.

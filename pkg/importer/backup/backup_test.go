@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -54,6 +55,21 @@ func written(t *testing.T) string {
 		t.Errorf("%+v are in it, want %+v", w.Counts, want)
 	}
 	return b.String()
+}
+
+// A pool that is being deleted comes back cordoned: its range may belong to somebody else by then.
+func TestPoolThatIsBeingDeleted(t *testing.T) {
+	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"net": "10.1.0.0"}}}
+	o.SetAPIVersion("networkextension.bkbcs.tencent.com/v1")
+	o.SetKind("BCSNetPool")
+	if cordoned, _, _ := unstructured.NestedBool(Kept(o).Object, "spec", "cordoned"); cordoned {
+		t.Error("a pool that stays is cordoned")
+	}
+	now := metav1.Now()
+	o.SetDeletionTimestamp(&now)
+	if cordoned, _, _ := unstructured.NestedBool(Kept(o).Object, "spec", "cordoned"); !cordoned {
+		t.Error("it is not cordoned")
+	}
 }
 
 // signed returns lines with an end that fits them.

@@ -62,7 +62,8 @@ func (w *Writer) line(v any) error {
 }
 
 // Kept returns an object as it is kept: without its status where others derive that, and without what is true in one
-// API server alone: versions, UIDs, owner references, and the finalizers that bcsnet sets itself.
+// API server alone: versions, UIDs, owner references, and the finalizers that bcsnet sets itself. A pool that is being
+// deleted is kept as a cordoned one.
 func Kept(o *unstructured.Unstructured) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetGroupVersionKind(o.GroupVersionKind())
@@ -89,7 +90,10 @@ func Kept(o *unstructured.Unstructured) *unstructured.Unstructured {
 	if len(others) > 0 {
 		out.SetFinalizers(others)
 	}
-	if spec, ok := o.Object["spec"]; ok {
+	if spec, ok := o.Object["spec"].(map[string]any); ok {
+		if o.GetKind() == kindPool && o.GetDeletionTimestamp() != nil {
+			spec["cordoned"] = true // its range may belong to somebody else by the time of the restore
+		}
 		out.Object["spec"] = spec
 	}
 	if status, ok := o.Object["status"].(map[string]any); ok && o.GetKind() == kindAddress {

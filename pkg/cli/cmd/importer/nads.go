@@ -105,7 +105,7 @@ func (v *nads) printDefinitions(ctx context.Context, rewrite func(string, []byte
 	kind := schema.GroupVersionResource{
 		Group: "k8s.cni.cncf.io", Version: "v1", Resource: "network-attachment-definitions",
 	}
-	items, served, err := (&takeOver{App: v.App}).list(ctx, kind)
+	items, served, err := listOthers(ctx, v.App, kind)
 	if err != nil {
 		return err
 	}

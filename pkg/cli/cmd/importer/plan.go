@@ -115,11 +115,17 @@ func (v *takeOver) fitting(ctx context.Context, rows importer.Rows) (map[string]
 	return here, resource.NewFit(resource.Given(list), made...).Check(ctx, v.App)
 }
 
-// list lists a kind of the other system. served is false if the API server does not know the kind.
 func (v *takeOver) list(
 	ctx context.Context, kind schema.GroupVersionResource,
 ) (items []unstructured.Unstructured, served bool, err error) {
-	c, err := v.Dynamic()
+	return listOthers(ctx, v.App, kind)
+}
+
+// listOthers lists a kind of another system. served is false if the API server does not know the kind.
+func listOthers(
+	ctx context.Context, s *app.App, kind schema.GroupVersionResource,
+) (items []unstructured.Unstructured, served bool, err error) {
+	c, err := s.Dynamic()
 	if err != nil {
 		return nil, false, err
 	}
@@ -128,7 +134,7 @@ func (v *takeOver) list(
 	case resource.NoSuchResource(err):
 		return nil, false, nil
 	case err != nil:
-		return nil, false, resource.Explain(v.App, err)
+		return nil, false, resource.Explain(s, err)
 	}
 	return items, true, nil
 }

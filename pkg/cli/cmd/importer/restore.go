@@ -41,7 +41,9 @@ of addresses that are used otherwise here.
 
 It shows everything first, then asks; look with --dry-run=client. A pool that it
 makes is cordoned until the addresses are there, so that nobody else gets one of
-them. Run it again when it was interrupted: it does the rest.
+them. It stays cordoned if a running pod reports an address of it that nobody
+has: run bcsnetctl rebuild, then this again. Run it again also when it was
+interrupted: it does the rest.
 
 Addresses of pods that do not exist here are made, too; the controller frees
 them when it is sure that the pods are gone. In another cluster, where they can
