@@ -69,8 +69,8 @@ type BCSNetIPClaimSpec struct {
 	// +optional
 	Owner *ClaimOwner `json:"owner,omitempty"`
 
-	// replicas is the largest number of addresses of a family that the claim may have. Without it, the claim has as many
-	// as its pods need.
+	// replicas is the largest number of addresses of a family that the claim may have. Without it, the claim has as
+	// many as its pods need.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=65536
