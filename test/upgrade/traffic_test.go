@@ -87,7 +87,8 @@ func (tr *traffic) work(i int) {
 	}
 }
 
-// add asks for an address. A pool that is exhausted has none, which is no failure.
+// add asks for an address. A pool that is exhausted has none, which is no failure, even for as long as the patience
+// lasts: all workers may hold two addresses each and wait for a third.
 func (tr *traffic) add(rng *rand.Rand, i int, request wire.AllocateRequest) (addr string, ok bool) {
 	from := tr.history.Now()
 	a, answered := tr.ask(rng, http.MethodPost, request)
@@ -98,7 +99,7 @@ func (tr *traffic) add(rng *rand.Rand, i int, request wire.AllocateRequest) (add
 		}, from, tr.history.Now())
 		tr.done.Add(1)
 		return a.Address.IPAddr, true
-	case answered && a.Reason == "PoolExhausted":
+	case a.Reason == "PoolExhausted":
 		tr.done.Add(1)
 	default:
 		tr.Errorf("an ADD failed for good: %s: %s: %s", request.ContainerID, a.Reason, a.Message)
