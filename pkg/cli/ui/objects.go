@@ -191,7 +191,7 @@ func searchPage(ctx context.Context, q *request) (*page, error) {
 		p.Redirect = "/ip/" + a.String()
 		return p, nil
 	}
-	o, err := view.OverviewOf(ctx, q.App, "", m.Text, "name")
+	o, err := view.OverviewOf(ctx, q.App, nil, "", m.Text, "name")
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func listPools(ctx context.Context, q *request, network string) (overview, error
 		o.Order = ""
 	}
 	var err error
-	if o.Overview, err = view.OverviewOf(ctx, q.App, network, o.Text, o.Order); err != nil {
+	if o.Overview, err = view.OverviewOf(ctx, q.App, q.prometheus, network, o.Text, o.Order); err != nil {
 		return o, err
 	}
 	o.Pools, o.Names = rowsOf(q, "pools", o.Rows), rowsOf(q, "overview", o.Networks)
@@ -134,7 +134,9 @@ func statusPage(ctx context.Context, q *request, name string) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := statusModel{PoolRow: view.RowOf(q.App, found), Bad: resource.NotAsTheyShould(found.Status.Conditions)}
+	row := view.RowOf(q.App, found)
+	row.Trend = view.Trends(ctx, q.App, q.prometheus, []resource.Pool{found})[name]
+	m := statusModel{PoolRow: row, Bad: resource.NotAsTheyShould(found.Status.Conditions)}
 	p := &page{Title: name, Here: "pools", Watch: []follow.Source{of(v1.PoolResource, "metadata.name", name)}}
 	return p, q.sections(p, m, "pool-status", "conditions")
 }
@@ -154,6 +156,7 @@ func poolPage(ctx context.Context, q *request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.Foresee(ctx, q.App, q.prometheus)
 	m := poolModel{Pool: d, Past: pastLink("pool", name), Facts: d.Facts(q.App), Next: d.Next(q.App),
 		Aside:  rowsOf(q, "aside", d.SetAside()),
 		Spaces: rowsOf(q, "spaces", d.Namespaces()), Claims: rowsOf(q, "claims", d.Claims()),

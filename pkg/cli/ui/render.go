@@ -13,6 +13,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/follow"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
@@ -24,6 +25,8 @@ type request struct {
 	*app.App
 	*http.Request
 	texts *texts
+	// prometheus has trends; may be nil.
+	prometheus *view.Prometheus
 	// missing has the rights for parts of the page that the visitor lacks.
 	missing map[right]bool
 }
@@ -81,7 +84,7 @@ func (q *request) sections(p *page, data any, ids ...string) error {
 // build makes a page with the rights of a visitor.
 func (s *Server) build(ctx context.Context, r *http.Request, k kind, v *visitor) (*page, error) {
 	var said bytes.Buffer
-	q := &request{App: v.app.Quiet(&said), Request: r, texts: s.texts[language(r)]}
+	q := &request{App: v.app.Quiet(&said), Request: r, texts: s.texts[language(r)], prometheus: s.Prometheus}
 	if lacks, _ := v.rights.lacking(ctx, q, k.needs); len(lacks) > 0 {
 		return nil, lacks[0].refusal()
 	}

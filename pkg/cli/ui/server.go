@@ -15,12 +15,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/serving/port"
 )
 
 // Server serves the pages. Each visitor sees only objects that they may read.
 type Server struct {
+	// Prometheus has the trends of the pools; may be nil.
+	Prometheus *view.Prometheus
+
 	app   *app.App
 	door  door
 	kinds *kinds

@@ -33,6 +33,8 @@ type Shared struct {
 	CertFile, KeyFile string
 	// URL is the address in users' browsers, if its name is not in the certificate; may be nil.
 	URL *url.URL
+	// Prometheus has the trends of the pools; may be nil.
+	Prometheus *view.Prometheus
 }
 
 // Serve serves the pages by HTTPS until the context ends. Users log in by a token of the cluster, and the server reads
@@ -50,6 +52,7 @@ func (o Shared) door(s *app.App) (*tokens, error) {
 	if err != nil {
 		return nil, err
 	}
+	u.Prometheus = o.Prometheus
 	pair, err := newKeyPair(o.CertFile, o.KeyFile, s.Say.Warn)
 	if err != nil {
 		return nil, (&app.Failure{Message: "the certificate cannot be used: " + err.Error(), Cause: err}).

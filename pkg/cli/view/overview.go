@@ -3,8 +3,10 @@ package view
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
@@ -20,6 +22,8 @@ type PoolRow struct {
 	Attention bool
 	// Blocks counts the blocks of a split pool.
 	Blocks int
+	// Trend is nil if nothing can be said.
+	Trend *Trend
 }
 
 // Used counts the addresses that are not free.
@@ -40,15 +44,19 @@ type Overview struct {
 	Attention, Full int
 	// Networks names all networks, sorted.
 	Networks []string
+	// Trends: the trends of the pools are known.
+	Trends bool
 }
 
-// OverviewOf lists the pools that match a text. A network limits the list to its pools; may be empty.
-func OverviewOf(ctx context.Context, s *app.App, network, text, order string) (*Overview, error) {
+// OverviewOf lists the pools that match a text. A network limits the list to its pools; may be empty. from has the
+// trends; may be nil.
+func OverviewOf(ctx context.Context, s *app.App, from *Prometheus, network, text, order string) (*Overview, error) {
 	all, err := resource.AllPools(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	o := &Overview{}
+	trends := Trends(ctx, s, from, all)
+	o := &Overview{Trends: trends != nil}
 	blocks := resource.BlocksOf(all)
 	for _, p := range resource.WithoutBlocks(all) {
 		of := resource.NetworkOf(p)
@@ -56,7 +64,7 @@ func OverviewOf(ctx context.Context, s *app.App, network, text, order string) (*
 			o.Networks = append(o.Networks, of)
 		}
 		row := RowOf(s, p)
-		row.Blocks = len(blocks[p.Name])
+		row.Blocks, row.Trend = len(blocks[p.Name]), trends[p.Name]
 		if network != "" && of != network || !row.matches(text) {
 			continue
 		}
@@ -93,6 +101,17 @@ func (p PoolRow) matches(text string) bool {
 	return false
 }
 
+// soon returns the shortest time until the pool is full, which may be longer than any.
+func (p PoolRow) soon() time.Duration {
+	switch {
+	case resource.Counted(p.BCSNetPool) && p.Status.Capacity > 0 && p.Status.Available == 0:
+		return 0
+	case p.Trend == nil || p.Trend.Soonest == 0:
+		return math.MaxInt64
+	}
+	return p.Trend.Soonest
+}
+
 // orders returns the orders of an overview by name. The default order begins with the pools that need attention,
 // followed by the fullest ones.
 func orders() map[string]func(a, b PoolRow) int {
@@ -113,6 +132,7 @@ func orders() map[string]func(a, b PoolRow) int {
 			return cmp.Or(cmp.Compare(a.Status.Available, b.Status.Available), name(a,
 				b))
 		},
+		"full": func(a, b PoolRow) int { return cmp.Or(cmp.Compare(a.soon(), b.soon()), full(a, b)) },
 		"network": func(a, b PoolRow) int {
 			return cmp.Or(cmp.Compare(resource.NetworkOf(a.Pool), resource.NetworkOf(b.Pool)), full(a, b))
 		},
@@ -120,7 +140,7 @@ func orders() map[string]func(a, b PoolRow) int {
 }
 
 // Orders returns the names of the orders of an overview.
-func Orders() []string { return []string{"", "name", "used", "free", "network"} }
+func Orders() []string { return []string{"", "name", "used", "free", "full", "network"} }
 
 func (p PoolRow) share() float64 {
 	if p.Status.Capacity <= 0 {

@@ -95,6 +95,9 @@ type Pool struct {
 	nodes []resource.Node
 	// Outdated counts the leases with other settings; nil if the pool's spec is invalid.
 	Outdated *lease.Outdated
+	// turnover counts what began and ended lately. Trend is set by Foresee; nil if nothing can be said.
+	turnover turnover
+	Trend    *Trend
 	// active and reserved count the leases, retired those whose address the pool no longer has.
 	active, reserved, retired int64
 	Events                    []resource.Event
@@ -116,6 +119,7 @@ func (d *Pool) count(l lease.Lease) error {
 	if d.keep && (l.State != lease.Available || resource.CoolingIn(d.Plan, l, d.now)) {
 		d.Leases = append(d.Leases, l)
 	}
+	d.turnover.count(l, d.now)
 	if l.State == lease.Available {
 		return nil
 	}

@@ -65,6 +65,9 @@ func (d *Pool) Facts(s *app.App) (f Facts) {
 		text += " (counted here: no controller has seen the pool as it is now)"
 	}
 	f.add("Capacity", "%s", text)
+	if d.Trend != nil {
+		f.add("Full in", "%s", d.Trend)
+	}
 	if limit := int(p.Spec.MaxPerHost); limit > 0 {
 		f.add("Per host", "%s at most%s", humanize.Plural(limit, "address"), d.fullHosts(limit))
 	}

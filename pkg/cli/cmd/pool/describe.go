@@ -17,8 +17,9 @@ import (
 
 type poolDescribe struct {
 	*app.App
-	output printer.Output
-	name   string
+	output     printer.Output
+	prometheus view.Prometheus
+	name       string
 }
 
 func newDescribe(s *app.App) *cobra.Command {
@@ -28,12 +29,15 @@ func newDescribe(s *app.App) *cobra.Command {
 		Short: "Show a pool: capacity, what is wrong, which host holds how much",
 		Long: `Show a pool: its addresses and how many are free, the conditions that are not as
 they should be, how many addresses each host holds, what happened lately, and
-what to do next. Only what has something to say is shown.`,
+what to do next. Only what has something to say is shown. When it is full is a
+guess: by the last day in Prometheus, or by when the leases began that exist.`,
 		Example: `  bcsnetctl pool describe blue
-  bcsnetctl pool describe blue -o yaml`,
+  bcsnetctl pool describe blue -o yaml
+  bcsnetctl pool describe blue --prometheus https://prometheus.example.com`,
 		ValidArgsFunction: resource.CompletePoolFirst(s, nil),
 	}
 	v.output.AddToChange(cmd)
+	v.prometheus.AddTo(cmd)
 	return cmd
 }
 
@@ -42,7 +46,12 @@ func (v *poolDescribe) Complete(args []string) error {
 	return nil
 }
 
-func (v *poolDescribe) Validate() error { return v.output.Validate() }
+func (v *poolDescribe) Validate() error {
+	if err := v.prometheus.Validate(); err != nil {
+		return err
+	}
+	return v.output.Validate()
+}
 
 func (v *poolDescribe) Run(ctx context.Context) error {
 	api, err := resource.NewPools(v.App)
@@ -62,17 +71,21 @@ func (v *poolDescribe) Run(ctx context.Context) error {
 		return v.output.Object(v.Out, p.Stored)
 	case err != nil:
 		return err
-	case v.output.Printer != nil:
+	}
+	d.Foresee(ctx, v.App, &v.prometheus)
+	if v.output.Printer != nil {
 		return v.print(d)
 	}
 	return v.write(d)
 }
 
-// print prints the object, with the number of outdated leases unless it is zero.
+// print prints the object, with the trend and the number of outdated leases, if there are any.
 func (v *poolDescribe) print(d *view.Pool) error {
-	o := d.Stored
+	o := d.Stored.DeepCopy()
+	if d.Trend != nil {
+		o.Object["trend"] = d.Trend.Object()
+	}
 	if d.Outdated != nil && d.Outdated.Leases > 0 {
-		o = o.DeepCopy()
 		o.Object["outdated"] = resource.OutdatedObject(d.Outdated)
 	}
 	return v.output.Object(v.Out, o)

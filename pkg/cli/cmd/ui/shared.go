@@ -11,6 +11,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/ui"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
 )
 
 // shared holds the flags of a server for many users.
@@ -58,7 +59,7 @@ func (o *shared) validate(pages []string, alone bool) error {
 }
 
 // serve runs a server for many users until the context ends.
-func (o *shared) serve(ctx context.Context, s *app.App) error {
+func (o *shared) serve(ctx context.Context, s *app.App, trends *view.Prometheus) error {
 	l, err := net.Listen("tcp", o.listen)
 	if err != nil {
 		return (&app.Failure{Message: "the pages cannot be served: " + err.Error(), Cause: err}).
@@ -66,7 +67,7 @@ func (o *shared) serve(ctx context.Context, s *app.App) error {
 	}
 	defer l.Close()
 	s.Say.Note("the pages are served at %s by HTTPS", l.Addr())
-	err = ui.Shared{CertFile: o.certFile, KeyFile: o.keyFile, URL: o.at}.Serve(ctx, s, l)
+	err = ui.Shared{CertFile: o.certFile, KeyFile: o.keyFile, URL: o.at, Prometheus: trends}.Serve(ctx, s, l)
 	if ctx.Err() != nil {
 		return nil
 	}

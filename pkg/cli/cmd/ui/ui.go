@@ -12,6 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/ui"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
 )
 
 type verb struct {
@@ -19,6 +20,7 @@ type verb struct {
 	port      uint16
 	noBrowser bool
 	shared
+	prometheus view.Prometheus
 	// pages has the values of the flags that name a page, by flag.
 	pages map[string]*string
 }
@@ -52,18 +54,23 @@ for ssh is printed that brings the pages to another machine.
 
 With --listen it serves many users by HTTPS, as the chart does in a cluster with
 ui.enabled. Each of them logs in by a token, and sees what that token may read.
-With --url alone it opens a page of such a server.`,
+With --url alone it opens a page of such a server.
+
+With --prometheus the pages say by the metrics of the last day when pools are
+full; without it, by when the leases began that exist.`,
 		Example: `  bcsnetctl ui
   bcsnetctl ui --pool blue
   bcsnetctl ui --ip 10.0.0.20
   bcsnetctl ui --why shop/db-0 --no-browser --port 8090
   bcsnetctl ui --pool blue --url https://pools.example.com
+  bcsnetctl ui --prometheus https://prometheus.example.com
   bcsnetctl ui --listen :8443 --tls-cert-file tls.crt --tls-private-key-file tls.key`,
 	}
 	f := cmd.Flags()
 	f.Uint16Var(&v.port, "port", 0, "the `PORT` on this machine; 0 takes a free one")
 	f.BoolVar(&v.noBrowser, "no-browser", false, "print the link, and do not open it")
 	v.shared.addTo(cmd)
+	v.prometheus.AddTo(cmd)
 	for _, one := range flags() {
 		v.pages[one.name] = f.String(one.name, "", one.what)
 	}
@@ -89,7 +96,10 @@ func (v *verb) Validate() error {
 	if claim := *v.pages["claim"]; claim != "" && strings.Count(claim, "/") != 1 {
 		return app.Usagef("--claim %q is no NAMESPACE/NAME", claim)
 	}
-	return v.shared.validate(given, v.port != 0 || v.noBrowser)
+	if err := v.shared.validate(given, v.port != 0 || v.noBrowser); err != nil {
+		return err
+	}
+	return v.prometheus.Validate()
 }
 
 // page returns the path of the page to open.
@@ -112,7 +122,7 @@ func (v *verb) page() string {
 func (v *verb) Run(ctx context.Context) error {
 	switch {
 	case v.listen != "":
-		return v.shared.serve(ctx, v.App)
+		return v.shared.serve(ctx, v.App, &v.prometheus)
 	case v.at != nil:
 		return v.visit(ctx, v.at.String()+v.page())
 	}
@@ -129,6 +139,7 @@ func (v *verb) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	server.Prometheus = &v.prometheus
 	link := ui.URL(l, ui.Link(server.Token(), v.page()))
 	if _, err := fmt.Fprintln(v.Out, link); err != nil {
 		return err

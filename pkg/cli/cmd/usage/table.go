@@ -33,6 +33,8 @@ type share struct {
 	// one pool with a quota.
 	counted, quota int
 	bounded        bool
+	// trend is nil unless the row is a pool's, and something can be said.
+	trend *view.Trend
 	// blocks has the blocks of a namespace.
 	blocks []string
 }
@@ -45,6 +47,14 @@ func (r share) used() int64 {
 		return r.total - r.free
 	}
 	return min(r.taken(), r.total)
+}
+
+// fullIn returns the time until a pool is full; empty if nothing can be said.
+func (r share) fullIn() string {
+	if r.trend == nil {
+		return ""
+	}
+	return r.trend.Time()
 }
 
 // quotaText returns a text such as "8 of 9"; empty if the namespace has no quota.
@@ -175,6 +185,9 @@ func (v *usage) table(rows []share) error {
 				c.Name == "COOLING"
 		})
 	}
+	if slices.ContainsFunc(rows, func(r share) bool { return r.trend != nil }) {
+		columns = append(columns, printer.Column[share]{Name: "FULL IN", Cell: share.fullIn})
+	}
 	if slices.ContainsFunc(rows, func(r share) bool { return r.bounded }) {
 		columns = append(columns, printer.Column[share]{Name: "QUOTA", Cell: share.quotaText})
 	}
@@ -211,6 +224,9 @@ func (r share) object(by string) map[string]any {
 	}
 	if by == "pool" {
 		o["cooling"], o["free"], o["usable"], o["others"] = int64(r.cooling), r.free, r.total, r.others
+	}
+	if r.trend != nil {
+		o["trend"] = r.trend.Object()
 	}
 	if by == "namespace" {
 		names := []any{}

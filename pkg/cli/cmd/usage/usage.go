@@ -20,11 +20,12 @@ import (
 
 type usage struct {
 	*app.App
-	output printer.Output
-	names  []string
-	block  string
-	bits   int // bits of block; 0 means automatic
-	by     string
+	output     printer.Output
+	prometheus view.Prometheus
+	names      []string
+	block      string
+	bits       int // bits of block; 0 means automatic
+	by         string
 }
 
 // New returns the command usage.
@@ -35,7 +36,8 @@ func New(s *app.App) *cobra.Command {
 	cmd.Example = `  bcsnetctl usage
   bcsnetctl usage blue
   bcsnetctl usage blue --block /28
-  bcsnetctl usage --by namespace`
+  bcsnetctl usage --by namespace
+  bcsnetctl usage --prometheus https://prometheus.example.com`
 	return cmd
 }
 
@@ -65,6 +67,7 @@ not in the pool. One that rests for the pool's cooldown counts as taken.`,
 	cmd.Flags().StringVar(&v.by, "by", "", "a table by `WHAT`: host, namespace or pool")
 	app.Complete(cmd, "by", byValues()...)
 	app.Complete(cmd, "block", "/24", "/26", "/28", "/30")
+	v.prometheus.AddTo(cmd)
 	v.output.AddToView(cmd, printer.FormatCSV)
 	v.output.AddNoHeaders(cmd)
 	v.output.AddSort(cmd, ".free")
@@ -91,6 +94,12 @@ func (v *usage) Validate() (err error) {
 			v.Name, v.names[0])
 	case v.block != "" && v.by != "":
 		return app.Usagef("--block applies to the map of a pool alone").WithHint("name a pool, and leave out --by")
+	}
+	if err := v.prometheus.Validate(); err != nil {
+		return err
+	}
+	if v.prometheus.Given() && v.by != "pool" {
+		return app.Usagef("--prometheus applies to the table of pools alone").WithHint("add --by pool")
 	}
 	if v.block != "" {
 		if v.bits, err = strconv.Atoi(strings.TrimPrefix(v.block, "/")); err != nil || v.bits < 1 {
@@ -133,7 +142,12 @@ func (v *usage) Run(ctx context.Context) error {
 		byPool[l.Pool] = append(byPool[l.Pool], l)
 	}
 	if v.by != "" {
-		return v.table(countShares(v.by, chosen, known, byPool, of.owned()))
+		rows := countShares(v.by, chosen, known, byPool, of.owned())
+		trends := view.Trends(ctx, v.App, &v.prometheus, chosen)
+		for i, r := range rows {
+			rows[i].trend = trends[r.who]
+		}
+		return v.table(rows)
 	}
 	var maps []view.Map
 	for _, p := range all {
