@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"hash/fnv"
 	"html/template"
 	"net/http"
@@ -118,10 +119,9 @@ type layout struct {
 	Data any
 }
 
-// write answers with a page made by a template.
-func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
-	lang := language(r)
-	l := layout{page: &page{}, Path: r.URL.RequestURI(), Query: r.URL.Query().Get("q"), Lang: lang, Data: data,
+// layout returns what surrounds a page.
+func (s *Server) layout(r *http.Request, data any) layout {
+	l := layout{page: &page{}, Path: r.URL.RequestURI(), Query: r.URL.Query().Get("q"), Lang: language(r), Data: data,
 		Cluster: s.app.Where(), With: map[string]string{}}
 	if v := visitorOf(r); v != nil {
 		l.User = v.name
@@ -136,8 +136,14 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, name 
 		u.RawQuery = values.Encode()
 		l.With[other] = u.RequestURI()
 	}
+	return l
+}
+
+// write answers with a page made by a template.
+func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
+	lang := language(r)
 	var b bytes.Buffer
-	if err := s.texts[lang].pages.ExecuteTemplate(&b, name, l); err != nil {
+	if err := s.texts[lang].pages.ExecuteTemplate(&b, name, s.layout(r, data)); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -187,6 +193,14 @@ func (g *gzipped) Write(p []byte) (int, error) {
 		g.WriteHeader(http.StatusOK)
 	}
 	return g.z.Write(p)
+}
+
+// FlushError sends what was written so far.
+func (g *gzipped) FlushError() error {
+	if g.z == nil {
+		return nil
+	}
+	return errors.Join(g.z.Flush(), http.NewResponseController(g.ResponseWriter).Flush())
 }
 
 func (g *gzipped) close() {

@@ -121,22 +121,6 @@ func (s *Server) serve(ctx context.Context, inner net.Listener, config *tls.Conf
 		&port.Connections{OfSource: mostConnections, All: mostConnections, CountLoopback: true}, config)
 }
 
-// page answers with a page.
-func (s *Server) page(w http.ResponseWriter, r *http.Request, k kind) {
-	p, err := s.build(r.Context(), r, k, visitorOf(r))
-	switch {
-	case apierrors.IsUnauthorized(err) && visitorOf(r).name != "": // the token has ended
-		s.door.outside(w, r)
-	case err != nil:
-		text, hint, status := s.problem(err)
-		s.refuse(w, r, status, text, hint)
-	case p.Redirect != "":
-		http.Redirect(w, r, p.Redirect, http.StatusSeeOther)
-	default:
-		s.write(w, r, http.StatusOK, "page", p)
-	}
-}
-
 // refuse answers with a page that names the problem and the next step.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, what, hint string) {
 	s.write(w, r, status, "refusal", map[string]any{"Status": status, "What": what, "Hint": hint})

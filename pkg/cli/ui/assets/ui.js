@@ -2,7 +2,7 @@
 // arrow keys move in the map, and copies commands. Everything that a page says is there without it.
 
 const live = document.getElementById("live");
-const page = document.body.dataset.page;
+const page = live?.dataset.page;
 
 function say(on) {
   if (!live || !page) return;
