@@ -36,27 +36,10 @@ const (
 // cli measures bcsnetctl over a large pool, half of it in use, beside kubectl's list of the same objects. No controller
 // runs meanwhile. Every command is a process of an operator.
 func (b *bench) cli(ctx context.Context) error {
-	if err := b.controller.Stop(); err != nil {
-		return err
-	}
-	operator, err := b.operator(ctx)
+	operator, err := b.crowd(ctx)
 	if err != nil {
 		return err
 	}
-	subnet := netip.PrefixFrom(netip.MustParseAddr("10.112.0.0"), prefixBits(b.large))
-	pods := b.large * 20_000 / 65_536
-	p, err := b.pool(ctx, cliPool, subnet.String(), v1.MaterializeOnDemand)
-	if err != nil {
-		return err
-	}
-	say("writing %d addresses and %d pods", b.large, pods)
-	if err := b.cliAddresses(ctx, p.Name, subnet); err != nil {
-		return err
-	}
-	if err := b.cliPods(ctx, pods); err != nil {
-		return err
-	}
-	b.report.scale = fmt.Sprintf("%d addresses, half of them in use, and %d pods", b.large, pods)
 	kubectl := []string{"kubectl", "get", "bcsnetips", "--no-headers"}
 	lists := [][]string{
 		kubectl,
@@ -103,7 +86,35 @@ func (b *bench) cli(ctx context.Context) error {
 		}
 		b.report.quick(strings.Join(args, " "), middle(all))
 	}
-	return b.pages(ctx, operator)
+	return nil
+}
+
+// crowd makes the large pool, half of it in use, and pods, unless they are there already, and stops the controller. It
+// returns the kubeconfig of an operator.
+func (b *bench) crowd(ctx context.Context) (string, error) {
+	if b.crowded != "" {
+		return b.crowded, nil
+	}
+	if err := b.controller.Stop(); err != nil {
+		return "", err
+	}
+	operator, err := b.operator(ctx)
+	if err != nil {
+		return "", err
+	}
+	subnet := netip.PrefixFrom(netip.MustParseAddr("10.112.0.0"), prefixBits(b.large))
+	pods := b.large * 20_000 / 65_536
+	p, err := b.pool(ctx, cliPool, subnet.String(), v1.MaterializeOnDemand)
+	if err != nil {
+		return "", err
+	}
+	say("writing %d addresses and %d pods", b.large, pods)
+	if err := errors.Join(b.cliAddresses(ctx, p.Name, subnet), b.cliPods(ctx, pods)); err != nil {
+		return "", err
+	}
+	b.report.scale = fmt.Sprintf("%d addresses, half of them in use, and %d pods", b.large, pods)
+	b.crowded = operator
+	return operator, nil
 }
 
 // operator returns the kubeconfig of somebody with the role that the manifests make for operators.

@@ -35,29 +35,41 @@ func (b *bench) policies(ctx context.Context) error {
 	}
 	for _, callers := range []int{1, 16, maxCallers} {
 		say("allocate: %d callers with policies and without", callers)
-		if err := atRest(ctx); err != nil {
+		with, without, err := b.switched(ctx, callers, "", g.set)
+		if err != nil {
 			return err
 		}
-		both, results := []bool{true, false}, map[bool][]result{}
-		for turn := range largeTurns*b.rounds + 1 {
-			slices.Reverse(both)
-			for _, on := range both {
-				if err := g.set(ctx, on); err != nil {
-					return err
-				}
-				s := service{b: b, kind: fmt.Sprintf("policies/%d/%d/%t", callers, turn, on)}
-				r, err := load(ctx, callers, b.slice, cycle{timed: s.add, after: s.del})
-				if err != nil {
-					return err
-				}
-				if turn > 0 { // the first one warms up
-					results[on] = append(results[on], r)
-				}
-			}
-		}
-		b.report.policy(callers, results[true], results[false])
+		b.report.policies = append(b.report.policies, switched(callers, with, without))
 	}
 	return nil
+}
+
+// switched measures allocations of a network, or of any if it is empty, in turns while something is on and off. set
+// switches it.
+func (b *bench) switched(
+	ctx context.Context, callers int, network string, set func(ctx context.Context, on bool) error,
+) (with, without []result, err error) {
+	if err := atRest(ctx); err != nil {
+		return nil, nil, err
+	}
+	both, results := []bool{true, false}, map[bool][]result{}
+	for turn := range largeTurns*b.rounds + 1 {
+		slices.Reverse(both)
+		for _, on := range both {
+			if err := set(ctx, on); err != nil {
+				return nil, nil, err
+			}
+			s := service{b: b, kind: fmt.Sprintf("switched/%s/%d/%d/%t", network, callers, turn, on), network: network}
+			r, err := load(ctx, callers, b.slice, cycle{timed: s.add, after: s.del})
+			if err != nil {
+				return nil, nil, err
+			}
+			if turn > 0 { // the first one warms up
+				results[on] = append(results[on], r)
+			}
+		}
+	}
+	return results[true], results[false], nil
 }
 
 // guard switches the policies by their bindings.

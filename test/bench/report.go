@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -27,9 +26,11 @@ type report struct {
 	policies []string
 	// plugins are of bcsnet-ipam as a process, nodes of pods on real nodes.
 	plugins, nodes []string
-	// lists, quicks and pages are of the command line, scale is what the lists go over.
-	lists, quicks, pages []string
-	scale                string
+	// lists and quicks are of the command line, scale is what the lists go over.
+	lists, quicks []string
+	scale         string
+	// pages are of bcsnetctl ui, viewed are allocations while viewers follow pages.
+	pages, viewed []string
 }
 
 func ratio(a, b float64) string { return fmt.Sprintf("%.2f", a/b) }
@@ -218,15 +219,6 @@ func (r *report) quick(what string, c call) {
 	r.quicks = append(r.quicks, row)
 }
 
-// page adds a page of bcsnetctl ui, by the run of the median time.
-func (r *report) page(path string, all []page) {
-	slices.SortFunc(all, func(a, b page) int { return cmp.Compare(a.took, b.took) })
-	p := all[len(all)/2]
-	row := fmt.Sprintf("| %#q | %s | %d KB |", path, ms(p.took), p.bytes>>10)
-	fmt.Println(row)
-	r.pages = append(r.pages, row)
-}
-
 // Between these marks, and only there, a file is rewritten: the tables of the service, those of sticky addresses, of
 // overload, of the command line, and of the CNI plugins.
 const (
@@ -311,7 +303,7 @@ func (r *report) service() string {
 		table("The largest pool", "| what | median |", r.large),
 		table(fmt.Sprintf("A network of which %d blocks are owned", owned),
 			"| what | turn by turn: median (quartiles), and the medians |", r.blocks),
-		r.policyTable(),
+		table("Allocations with admission policies", switchedHead, r.policies),
 		table("HTTPS with a token beside plain HTTP on loopback",
 			"| requests | callers | plain /s | HTTPS /s | of plain, turn by turn: median (quartiles) | processor "+
 				"time of plain's | p99 ms plain / HTTPS |", r.https),
@@ -332,7 +324,7 @@ func (r *report) commandLine() string {
 	return join(
 		table(r.scale, "| command | first row | all rows | of kubectl's time | memory |", r.lists),
 		table("Single answers", "| command | ms | memory |", r.quicks),
-		table("Pages of bcsnetctl ui", "| page | ms to the last byte | compressed |", r.pages))
+		r.pageTables())
 }
 
 // table formats a table; without rows it returns nothing.

@@ -39,7 +39,7 @@ func (r *report) plugin(t pluginTimes, size, memory int64) {
 func row(what, found, goal string, reached bool) string {
 	answer := ""
 	if goal != "" {
-		answer = map[bool]string{true: "yes", false: "no"}[reached]
+		answer = yesNo(reached)
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s |", what, found, goal, answer)
 }

@@ -49,6 +49,8 @@ type bench struct {
 	floorLives int
 	http       *http.Client
 	report     *report
+	// crowded is the kubeconfig of an operator once there are the objects that the command line is measured over.
+	crowded string
 }
 
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "► "+format+"\n", args...) }

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -35,22 +36,49 @@ type tab struct {
 	ctx context.Context
 }
 
-// browser starts Debian's chromium, or skips the test where there is none. Whatever the page or its scripts complain of
-// fails the test.
+// chromium is Debian's chromium, which runs for all tests from the first that needs it. quit ends it.
+var (
+	chromium = sync.OnceValues(startChromium)
+	quit     = func() error { return nil }
+)
+
+func startChromium() (context.Context, error) {
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "chromium-")
+	if err != nil {
+		return nil, err
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.Flag("ignore-certificate-errors", true), chromedp.WindowSize(1280, 900), chromedp.UserDataDir(dir),
+		chromedp.Flag("lang", "en"))
+	allocated, free := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, _ := chromedp.NewContext(allocated)
+	quit = func() error {
+		err := chromedp.Cancel(ctx)
+		free()
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	return ctx, chromedp.Do(ctx) // which starts it
+}
+
+// browser opens a tab of a profile of its own, or skips the test where there is no chromium. Whatever the page or its
+// scripts complain of fails the test.
 func browser(t *testing.T) *tab {
 	t.Helper()
 	if racing && testing.Short() {
 		t.Skip("a browser is tested without the race detector: its pages would come three times as slowly")
 	}
-	path, err := exec.LookPath("chromium")
-	if err != nil {
+	parent, err := chromium()
+	if errors.Is(err, exec.ErrNotFound) {
 		t.Skip("there is no chromium: apt-get install chromium")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
-		chromedp.Flag("ignore-certificate-errors", true), chromedp.WindowSize(1280, 900), chromedp.UserDataDir(t.TempDir()), chromedp.Flag("lang", "en"))
-	allocated, cancel := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(cancel)
-	ctx, stop := chromedp.NewContext(allocated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := chromedp.NewContext(parent, chromedp.WithNewBrowserContext())
 	t.Cleanup(stop)
 	return (&tab{t, ctx}).listen()
 }

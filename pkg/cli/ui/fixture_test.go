@@ -29,7 +29,12 @@ import (
 
 var cluster *controlplane.ControlPlane
 
-func TestMain(m *testing.M) { os.Exit(controlplane.Main(m, &cluster)) }
+func TestMain(m *testing.M) {
+	os.Exit(controlplane.MainWith(m, func(_ context.Context, cp *controlplane.ControlPlane) (func() error, error) {
+		cluster = cp
+		return func() error { return quit() }, nil
+	}))
+}
 
 var manifests = sync.OnceValue(func() error { return cluster.InstallManifests(context.Background()) })
 
