@@ -193,6 +193,8 @@ func (f *fixture) commands() map[string]func(*testscript.TestScript, bool, []str
 		"uninstalled": do(f.uninstalled),
 		"happened":    do(f.happened),
 		"history":     do(f.history),
+		"screen":      do(f.screen),
+		"picture":     do(f.picture),
 		"emptied":     do(func(ctx context.Context, _ *testscript.TestScript, _ []string) error { return f.wipe(ctx) }),
 	}
 }

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -21,32 +22,41 @@ type pty struct {
 	master, slave *os.File
 	mu            sync.Mutex
 	text          strings.Builder
+	ended         chan struct{} // closed when nobody writes any more
 }
 
 func newPTY(t *testing.T, width, height uint16) *pty {
 	t.Helper()
-	p := &pty{}
-	var err error
-	if p.master, err = os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { p.master.Close() })
-	fd := int(p.master.Fd())
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	p, err := openPTY(width, height)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.slave, err = os.OpenFile(fmt.Sprint("/dev/pts/", n), os.O_RDWR|syscall.O_NOCTTY, 0); err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(func() { p.master.Close() })
 	t.Cleanup(func() { p.slave.Close() })
-	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: width, Row: height}); err != nil {
-		t.Fatal(err)
+	return p
+}
+
+// openPTY opens a terminal. Who calls closes both ends.
+func openPTY(width, height uint16) (*pty, error) {
+	p := &pty{ended: make(chan struct{})}
+	var err error
+	if p.master, err = os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0); err != nil {
+		return nil, err
+	}
+	fd := int(p.master.Fd())
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err == nil {
+		err = errors.Join(unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0),
+			unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: width, Row: height}))
+	}
+	if err == nil {
+		p.slave, err = os.OpenFile(fmt.Sprint("/dev/pts/", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.master.Close())
 	}
 	go func() {
+		defer close(p.ended)
 		part := make([]byte, 4096)
 		for {
 			n, err := p.master.Read(part)
@@ -58,7 +68,7 @@ func newPTY(t *testing.T, width, height uint16) *pty {
 			}
 		}
 	}()
-	return p
+	return p, nil
 }
 
 // shown is what is on the terminal since the last drawing began.

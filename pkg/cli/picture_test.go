@@ -1,0 +1,150 @@
+//go:build linux
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+// screenWidth is the width in columns of the terminal on pictures.
+const screenWidth = 112
+
+// screen COMMAND... runs a command on a terminal, with colours, and keeps what that shows for picture.
+func (f *fixture) screen(ctx context.Context, ts *testscript.TestScript, args []string) error {
+	p, err := openPTY(screenWidth, 40)
+	if err != nil {
+		return err
+	}
+	defer p.master.Close()
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+ts.Getenv("KUBECONFIG"), "LANG=C.UTF-8", "TERM=xterm", rawEnv+"=1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.slave, p.slave, p.slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	var exit *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+		return err
+	}
+	p.slave.Close()
+	<-p.ended
+	file, err := os.OpenFile(ts.MkAbs("screen"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(file, "$ %s\n%s\n", strings.Join(args, " "), strings.ReplaceAll(p.text.String(), "\r\n", "\n"))
+	return errors.Join(err, file.Close())
+}
+
+// picture FILE checks that a picture of the documents shows what the commands of screen print, but for times. With
+// -update it draws the picture again if it does not.
+func (f *fixture) picture(_ context.Context, ts *testscript.TestScript, args []string) error {
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		return err
+	}
+	screen := strings.TrimSpace(ts.ReadFile("screen"))
+	drawn, err := draw(screen)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(root, args[0])
+	old, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	diff := cmp.Diff(seen(old), seen(drawn))
+	switch {
+	case diff == "":
+		return nil
+	case *update:
+		return os.WriteFile(path, drawn, 0o644)
+	}
+	return fmt.Errorf("%s shows something else than the commands print; to draw it again: go test ./pkg/cli -run "+
+		"TestScripts/%s -update (-picture +commands):\n%s", args[0], strings.TrimSuffix(filepath.Base(args[0]), ".svg"), diff)
+}
+
+// seen returns the text of a picture, without times.
+func seen(picture []byte) string {
+	var lines []string
+	for _, m := range regexp.MustCompile(`<text [^>]*>(.*)</text>`).FindAllSubmatch(picture, -1) {
+		lines = append(lines, html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(string(m[1]), "")))
+	}
+	return string(masked([]byte(strings.Join(lines, "\n"))))
+}
+
+// The picture, in pixels: a cell of a character, and the space around the text.
+const (
+	cellWidth, cellHeight = 7.8, 18
+	around                = 16
+)
+
+// draw draws what a terminal shows: an SVG with a text for each line, of which each part has its place, so that columns
+// are straight in any font.
+func draw(screen string) ([]byte, error) {
+	colors := map[string]string{
+		"31": "#ff7b72", "32": "#56d364", "33": "#e3b341", "36": "#56d4dd", "prompt": "#8b949e", "command": "#ffffff",
+	}
+	const escapes = "\x1b["
+	var body bytes.Buffer
+	lines := strings.Split(screen, "\n")
+	for i, line := range lines {
+		column, color := 0, ""
+		fmt.Fprintf(&body, `<text y="%d" xml:space="preserve">`, around+13+i*cellHeight)
+		put := func(text, color string) {
+			if text == "" {
+				return
+			}
+			fill := ""
+			if color != "" {
+				fill = fmt.Sprintf(` fill="%s"`, colors[color])
+			}
+			fmt.Fprintf(&body, `<tspan x="%.1f"%s>%s</tspan>`, around+float64(column)*cellWidth, fill, html.EscapeString(text))
+			column += utf8.RuneCountInString(text)
+		}
+		if command, is := strings.CutPrefix(line, "$ "); is {
+			put("$ ", "prompt")
+			put(command, "command")
+			line = ""
+		}
+		for n, part := range strings.Split(line, escapes) {
+			if n > 0 {
+				code, rest, ok := strings.Cut(part, "m")
+				if ok && code == "0" {
+					code = ""
+				} else if !ok || colors[code] == "" {
+					return nil, fmt.Errorf("a picture cannot show the escape sequence %q", escapes+part)
+				}
+				part, color = rest, code
+			}
+			put(part, color)
+		}
+		if column > screenWidth {
+			return nil, fmt.Errorf("a line is longer than %d columns: %s", screenWidth, line)
+		}
+		body.WriteString("</text>\n")
+	}
+	var b bytes.Buffer
+	width, height := 2*around+screenWidth*cellWidth, 2*around+len(lines)*cellHeight
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" width="%[1].0f" height="%[2]d" `+
+		`font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="13" `+
+		`fill="#c9d1d9">`+"\n", width, height)
+	b.WriteString(`<rect width="100%" height="100%" rx="8" fill="#0d1117"/>` + "\n")
+	b.Write(body.Bytes())
+	b.WriteString("</svg>\n")
+	return b.Bytes(), nil
+}
