@@ -15,7 +15,7 @@ func TestPages(t *testing.T) {
 	if err != nil || strings.Contains(plain, "bcsnet-ui") {
 		t.Fatalf("%v: there are pages that nobody asked for", err)
 	}
-	out, err := template(t, "--set", "ui.enabled=true,ui.tlsSecretName=web,ui.url=https://pools.example.com:8443,image.tag=v1",
+	out, err := template(t, "--set", "ui.enabled=true,ui.tlsSecretName=web,ui.url=https://pools.example.com:8443,image.tag=v1,ui.prometheusUrl=http://prometheus:9090/p",
 		"--set", "prometheusRule.enabled=true,apiServer.host=fd00::1,apiServer.port=6443")
 	if err != nil {
 		t.Fatal(out)
@@ -63,7 +63,7 @@ func TestPages(t *testing.T) {
 	}
 	if c := of.Containers[0]; c.Image != "ghcr.io/bcsnet/bcsnetctl:v1" ||
 		!strings.Contains(strings.Join(c.Args, " "), "--server=https://[fd00::1]:6443 ") ||
-		!strings.Contains(strings.Join(c.Args, " "), "--url=https://pools.example.com:8443") {
+		!strings.Contains(strings.Join(c.Args, " "), "--url=https://pools.example.com:8443 --prometheus=http://prometheus:9090/p") {
 		t.Errorf("the container is %+v", c)
 	}
 	for _, want := range []string{

@@ -110,6 +110,7 @@ func TestValuesRefused(t *testing.T) {
 		"update of the nodes": {[]string{"--set", "node.updateStrategy=Recreate"}, "updateStrategy"},
 		"pages of no TLS":     {[]string{"--set", "ui.enabled=true"}, "ui.tlsSecretName"},
 		"plain pages":         {[]string{"--set", "ui.url=http://pools.example.com"}, "url"},
+		"a Prometheus's user": {[]string{"--set", "ui.prometheusUrl=http://user:secret@prometheus"}, "prometheusUrl"},
 		"path of pages":       {[]string{"--set", "ui.url=https://example.com/pools"}, "url"},
 		"typo of the pages":   {[]string{"--set", "ui.enable=true"}, "enable"},
 		"image of nodes":      {[]string{"--set", "node.image.digest=12"}, "digest"},

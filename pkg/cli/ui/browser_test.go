@@ -289,11 +289,13 @@ func TestScreenshots(t *testing.T) {
 	b := browser(t)
 	s := newSite(t, "")
 	s.scene(t, "")
+	s.foresees(t, map[string]float64{"blue": 9, "lab": 2, "large": 0, "edge": 0})
 	b.open(s.at + Link(s.server.Token(), "/"))
 	b.until(`location.pathname == "/"`)
 	for _, one := range []struct{ name, path string }{
 		{"pools", "/"}, {"pool", "/pool/blue"}, {"large", "/pool/large"}, {"address", "/ip/10.1.0.20"},
 		{"host", "/host/10.0.0.99"}, {"namespace", "/namespace/shop"}, {"network", "/network/prod"}, {"problems", "/problems"},
+		{"claim", "/claim/shop/db"}, {"history", "/history/host/10.0.0.11"},
 		{"why", "/why?pod=shop/web-0"}, {"search", "/search?q=web-1"},
 	} {
 		for _, width := range []int64{1280, 360} {
