@@ -54,9 +54,9 @@ func addressPage(ctx context.Context, q *request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := object{Facts: all[0].Facts(q.App), Next: all[0].Next(), Earlier: all[0].Earlier()}
+	o := object{Facts: all[0].Facts(q.App), Next: all[0].Next(), Earlier: all[0].Earlier(), Past: pastLink("ip", a.String())}
 	p := &page{Title: a.String(), Watch: []follow.Source{of(v1.IPResource, "metadata.name", ipaddr.ObjectName(a))}}
-	return p, q.sections(p, o, "object", "earlier")
+	return p, q.sections(p, o, "object", "earlier", "past")
 }
 
 func hostPage(ctx context.Context, q *request) (*page, error) {
@@ -189,6 +189,9 @@ func searchPage(ctx context.Context, q *request) (*page, error) {
 	}
 	if a, err := ipaddr.ParseAddr(m.Text); err == nil {
 		p.Redirect = "/ip/" + a.String()
+		if h, err := view.HostNamed(ctx, q.App, a.String()); err == nil && (h.Node != nil || len(h.Held) > 0) {
+			p.Redirect = link("host", a.String())
+		}
 		return p, nil
 	}
 	o, err := view.OverviewOf(ctx, q.App, nil, "", m.Text, "name")

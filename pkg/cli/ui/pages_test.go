@@ -88,7 +88,7 @@ func scenes() map[string][]string {
 		"/pool/large":                 {"one cell is a /28", "?at=10.16.0.0"},
 		"/pool/large?at=10.16.0.0/24": {"/ip/10.16.0.2", "bank/api-0"},
 		"/pool/six":                   {"fd00:0:0:1::"},
-		"/ip/10.1.0.20":               {"shop/web-0", "/pool/blue", "bcsnetctl ip release 10.1.0.20"},
+		"/ip/10.1.0.20":               {"shop/web-0", "/pool/blue", "bcsnetctl ip release 10.1.0.20", "/history/ip/10.1.0.20"},
 		"/ip/10.1.0.200":              {"ann", "printers of the lab", "ip unreserve"},
 		"/ip/10.1.0.250":              {"free", "blue"},
 		"/host/10.0.0.11":             {"node-1", "shop/web-0", "blue"},
@@ -105,6 +105,11 @@ func scenes() map[string][]string {
 		"/history/host/10.0.0.11":     {"shop/web-0", "earlier-0", "rack &lt;img", "nobody watched"},
 		"/history/host/node-1":        {"shop/web-0", "earlier-0"},
 		"/history/namespace/shop":     {"shop/web-0", "earlier-0", "10.1.0.99"},
+		"/history/ip/10.1.0.99":       {"earlier-0", "rack &lt;img"},
+		"/history/ip/10.1.0.20":       {"shop/web-0", "now"},
+		"/search?q=10.0.0.11":         {"Host", "node-1", "shop/web-0"},
+		"/search?q=10.0.0.99":         {"Host", "release-host 10.0.0.99"},
+		"/search?q=10.1.0.20":         {"Address", "shop/web-0"},
 		"/history/pool/blue":          {"gateway", "10.1.0.254", "ann &lt;img", "earlier-0"},
 	}
 }

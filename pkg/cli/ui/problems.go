@@ -32,14 +32,15 @@ func (c checked) First() []doctor.Finding { return c.Findings[:min(len(c.Finding
 // Rest returns the folded findings.
 func (c checked) Rest() []doctor.Finding { return c.Findings[len(c.First()):] }
 
-// Common returns the command that fixes all findings of a check; empty if there is no single one.
+// Common returns the command that fixes most findings of a check; empty if no command fixes more than half.
 func (c checked) Common() string {
+	fixes := map[string]int{}
 	for _, f := range c.Findings {
-		if f.Fix != c.Findings[0].Fix {
-			return ""
+		if fixes[f.Fix]++; 2*fixes[f.Fix] > len(c.Findings) {
+			return f.Fix
 		}
 	}
-	return c.Findings[0].Fix
+	return ""
 }
 
 // found returns a finding without the command that is shown for all.
