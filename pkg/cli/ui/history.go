@@ -8,8 +8,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/view"
-	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/history"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // historyModel is the history of a pool, a host or a namespace.

@@ -190,7 +190,7 @@ func searchPage(ctx context.Context, q *request) (*page, error) {
 	if a, err := ipaddr.ParseAddr(m.Text); err == nil {
 		p.Redirect = "/ip/" + a.String()
 		if h, err := view.HostNamed(ctx, q.App, a.String()); err == nil && (h.Node != nil || len(h.Held) > 0) {
-			p.Redirect = link("host", a.String())
+			p.Redirect = view.PagePath("host", a.String())
 		}
 		return p, nil
 	}
@@ -199,12 +199,12 @@ func searchPage(ctx context.Context, q *request) (*page, error) {
 		return nil, err
 	}
 	if i := slices.IndexFunc(o.Rows, func(r view.PoolRow) bool { return r.Name == m.Text }); i >= 0 {
-		p.Redirect = link("pool", m.Text)
+		p.Redirect = view.PagePath("pool", m.Text)
 		return p, nil
 	}
 	if resource.MayBeNode(m.Text) {
 		if n, err := resource.GetNode(ctx, q.App, m.Text); err == nil {
-			p.Redirect = link("node", n.Name)
+			p.Redirect = view.PagePath("node", n.Name)
 			return p, nil
 		}
 	}
@@ -217,10 +217,10 @@ func searchPage(ctx context.Context, q *request) (*page, error) {
 	others := slices.ContainsFunc(leases, func(l lease.Lease) bool { return l.Claim != m.Text || l.Who() == m.Text })
 	switch {
 	case len(leases) > 0 && !others:
-		p.Redirect = link("claim", m.Text)
+		p.Redirect = view.PagePath("claim", m.Text)
 		return p, nil
 	case len(leases) == 1 && len(o.Rows) == 0:
-		p.Redirect = link("address", leases[0].Addr.String())
+		p.Redirect = view.PagePath("address", leases[0].Addr.String())
 		return p, nil
 	}
 	m.Leases, m.Pools = rowsOf(q, "leases", leases), rowsOf(q, "pools", o.Rows)

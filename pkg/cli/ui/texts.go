@@ -42,7 +42,7 @@ func newTexts(s *app.App, lang string) (*texts, error) {
 		"lower": strings.ToLower, "group": view.GroupText, "owner": resource.OwnerOf,
 		"setsize": func(s *netipx.IPSet) int64 { return int64(ipaddr.SizeOfSet(s)) },
 		"bar":     func(percent int64) int64 { return max(0, min(100, percent)) },
-		"link":    link, "severity": severityClass, "linked": linked, "cell": cell, "found": found,
+		"link":    view.PagePath, "severity": severityClass, "linked": linked, "cell": cell, "found": found,
 		"author":    view.Author,
 		"rest":      func(f view.Facts) view.Facts { return f[1:] },
 		"firstruns": func(all []netipx.IPRange) []netipx.IPRange { return all[:min(len(all), mostRuns)] },
@@ -78,29 +78,6 @@ func severityClass(s doctor.Severity) string {
 	return map[doctor.Severity]string{doctor.Error: "bad", doctor.Warning: "warn", doctor.Info: "info"}[s]
 }
 
-// link returns the path of the page of an object; empty if its kind has none. kind is in lower case.
-func link(kind, name string) string {
-	switch kind {
-	case "pool", "bcsnetpool":
-		return "/pool/" + template.URLQueryEscaper(name)
-	case "address", "bcsnetip", "ip":
-		if a, err := ipaddr.ParseAddr(name); err == nil {
-			return "/ip/" + a.String()
-		}
-	case "host", "node":
-		return "/host/" + template.URLQueryEscaper(name)
-	case "namespace":
-		return "/namespace/" + template.URLQueryEscaper(name)
-	case "claim", "bcsnetipclaim":
-		if namespace, of, ok := strings.Cut(name, "/"); ok {
-			return "/claim/" + template.URLQueryEscaper(namespace) + "/" + template.URLQueryEscaper(of)
-		}
-	case "pod":
-		return "/why?pod=" + template.URLQueryEscaper(name)
-	}
-	return ""
-}
-
 // linked splits a fact into the name at its beginning, the path of the named object's page, and the rest.
 func linked(f view.Fact) map[string]string {
 	name, rest := f.Text, ""
@@ -108,14 +85,14 @@ func linked(f view.Fact) map[string]string {
 		name, rest = f.Text[:i], f.Text[i:]
 	}
 	to := map[string]string{
-		"Pool": link("pool", name), "Parent": link("pool", name), "Host": link("address", name), "Node": link("node",
+		"Pool": view.PagePath("pool", name), "Parent": view.PagePath("pool", name), "Host": view.PagePath("address", name), "Node": view.PagePath("node",
 			name),
-		"Claim": link("claim", name), "Network": "/network/" + template.URLQueryEscaper(name), "Held by": link("pod",
+		"Claim": view.PagePath("claim", name), "Network": view.PagePath("network", name), "Held by": view.PagePath("pod",
 			name),
 	}[f.Label]
 	switch {
 	case f.Label == "Host" && to != "":
-		to = link("host", name)
+		to = view.PagePath("host", name)
 	case f.Label == "Held by" && !strings.Contains(name, "/"):
 		to = ""
 	}

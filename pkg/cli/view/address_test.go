@@ -65,3 +65,30 @@ func TestFindKinds(t *testing.T) {
 		})
 	}
 }
+
+// TestPageLink: a page has the same path for commands, alerts and pages.
+func TestPageLink(t *testing.T) {
+	p := PageLink{text: "https://pools.example.com/"}
+	if err := p.Validate(false); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range [][3]string{
+		{"pool", "blue", "/pool/blue"}, {"ip", "fd00:0::1", "/ip/fd00::1"}, {"node", "node-1", "/host/node-1"},
+		{"claim", "shop/db", "/claim/shop/db"}, {"pod", "shop/web-0", "/why?pod=shop%2Fweb-0"},
+	} {
+		if f := p.With(nil, tc[0], tc[1]); f[0].Text != "https://pools.example.com"+tc[2] {
+			t.Errorf("%s %s: %s", tc[0], tc[1], f[0].Text)
+		}
+	}
+	for _, bad := range []string{"http://pools.example.com", "https://a/b", "pools", "https://u@h", "https://h?x"} {
+		if err := (&PageLink{text: bad}).Validate(false); err == nil {
+			t.Errorf("%s is taken", bad)
+		}
+	}
+	if err := p.Validate(true); err == nil {
+		t.Error("it is taken with -o json")
+	}
+	if f := (&PageLink{}).With(nil, "pool", "blue"); f != nil {
+		t.Errorf("nobody asked for %v", f)
+	}
+}

@@ -21,6 +21,7 @@ type ipDescribe struct {
 	output printer.Output
 	args   []string
 	addrs  []netip.Addr
+	link   view.PageLink
 }
 
 func newDescribe(s *app.App, group string) *cobra.Command {
@@ -34,10 +35,12 @@ Of a free address, which pool hands it out, or why nobody gets it.
 
 - reads addresses from standard input, one a line.`,
 		Example: `  bcsnetctl ip describe 10.0.0.20
-  bcsnetctl ip describe 10.0.0.20 -o yaml`,
+  bcsnetctl ip describe 10.0.0.20 -o yaml
+  bcsnetctl ip describe 10.0.0.20 --link https://pools.example.com`,
 		ValidArgsFunction: resource.CompleteAddresses(s, lease.Active, lease.Reserved),
 	}
 	v.output.AddToChange(cmd)
+	v.link.AddTo(cmd)
 	return resource.Under(group, cmd)
 }
 
@@ -50,7 +53,10 @@ func (v *ipDescribe) Validate() (err error) {
 	if v.addrs, err = resource.ParseAddresses(v.args); err != nil {
 		return err
 	}
-	return v.output.Validate()
+	if err := v.output.Validate(); err != nil {
+		return err
+	}
+	return v.link.Validate(v.output.Printer != nil)
 }
 
 func (v *ipDescribe) Run(ctx context.Context) error {
@@ -74,7 +80,7 @@ func (v *ipDescribe) write(views []view.Address) error {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		one.Facts(v.App).Write(&b, v.App, 12)
+		v.link.With(one.Facts(v.App), "ip", one.Addr.String()).Write(&b, v.App, 12)
 		if err := printer.Indented(&b, "Earlier", printer.Table[view.Past]{Headers: true, Columns: pastColumns()[1:]},
 			one.Earlier()); err != nil {
 			return err

@@ -18,6 +18,7 @@ type claimDescribe struct {
 	output printer.Output
 	in     resource.InNamespace
 	arg    string
+	link   view.PageLink
 }
 
 func newDescribe(s *app.App) *cobra.Command {
@@ -34,6 +35,7 @@ themselves, so that this is right also while the controller is down.`,
 		ValidArgsFunction: resource.CompleteClaims(s, &v.in, 1),
 	}
 	v.output.AddToChange(cmd)
+	v.link.AddTo(cmd)
 	v.in.AddTo(s, cmd, "the `NAMESPACE` of the claim")
 	return cmd
 }
@@ -43,7 +45,12 @@ func (v *claimDescribe) Complete(args []string) error {
 	return v.in.Complete(v.App)
 }
 
-func (v *claimDescribe) Validate() error { return v.output.Validate() }
+func (v *claimDescribe) Validate() error {
+	if err := v.output.Validate(); err != nil {
+		return err
+	}
+	return v.link.Validate(v.output.Printer != nil)
+}
 
 func (v *claimDescribe) Run(ctx context.Context) error {
 	key, err := v.in.Key(v.arg)
@@ -67,7 +74,7 @@ func (v *claimDescribe) Run(ctx context.Context) error {
 // write prints all sections that are not empty.
 func (v *claimDescribe) write(d *view.Claim) error {
 	var b bytes.Buffer
-	d.Facts(v.App).Write(&b, v.App, 12)
+	v.link.With(d.Facts(v.App), "claim", d.FullName()).Write(&b, v.App, 12)
 	printer.Section(&b, "Conditions", resource.ConditionLines(v.App, d.Status.Conditions))
 	if err := printer.Indented(&b, "Addresses", printer.Table[lease.Lease]{Headers: true, Columns: columns(v.App)},
 		d.Leases); err != nil {

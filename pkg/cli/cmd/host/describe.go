@@ -21,6 +21,7 @@ type hostDescribe struct {
 	*app.App
 	output printer.Output
 	word   string
+	link   view.PageLink
 }
 
 func newHostDescribe(s *app.App) *cobra.Command {
@@ -36,6 +37,7 @@ it, what is wrong, and what to do next.`,
 		ValidArgsFunction: resource.CompleteOneHost(s),
 	}
 	v.output.AddToView(cmd)
+	v.link.AddTo(cmd)
 	return cmd
 }
 
@@ -48,7 +50,10 @@ func (v *hostDescribe) Validate() error {
 	if err := resource.CheckHost(v.word); err != nil {
 		return err
 	}
-	return v.output.Validate()
+	if err := v.output.Validate(); err != nil {
+		return err
+	}
+	return v.link.Validate(v.output.Printer != nil)
 }
 
 func (v *hostDescribe) Run(ctx context.Context) error {
@@ -65,7 +70,7 @@ func (v *hostDescribe) Run(ctx context.Context) error {
 // write prints all sections that are not empty.
 func (v *hostDescribe) write(h *view.Host) error {
 	var b bytes.Buffer
-	h.Facts(v.App).Write(&b, v.App, 6)
+	v.link.With(h.Facts(v.App), "host", h.Host.String()).Write(&b, v.App, 6)
 	if err := v.poolsSection(&b, h); err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ type poolDescribe struct {
 	*app.App
 	output     printer.Output
 	prometheus view.Prometheus
+	link       view.PageLink
 	name       string
 }
 
@@ -38,6 +39,7 @@ guess: by the last day in Prometheus, or by when the leases began that exist.`,
 	}
 	v.output.AddToChange(cmd)
 	v.prometheus.AddTo(cmd)
+	v.link.AddTo(cmd)
 	return cmd
 }
 
@@ -50,7 +52,10 @@ func (v *poolDescribe) Validate() error {
 	if err := v.prometheus.Validate(); err != nil {
 		return err
 	}
-	return v.output.Validate()
+	if err := v.output.Validate(); err != nil {
+		return err
+	}
+	return v.link.Validate(v.output.Printer != nil)
 }
 
 func (v *poolDescribe) Run(ctx context.Context) error {
@@ -94,7 +99,7 @@ func (v *poolDescribe) print(d *view.Pool) error {
 // write prints all sections that are not empty.
 func (v *poolDescribe) write(d *view.Pool) error {
 	var b bytes.Buffer
-	d.Facts(v.App).Write(&b, v.App, 12)
+	v.link.With(d.Facts(v.App), "pool", d.Name).Write(&b, v.App, 12)
 	printer.Section(&b, "Conditions", resource.ConditionLines(v.App, d.Status.Conditions))
 	hosts, more := d.Hosts()
 	if err := printer.Indented(&b, "Hosts", printer.Table[*view.HostUse]{Headers: true,

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -37,13 +36,9 @@ func (o *shared) addTo(cmd *cobra.Command) {
 // validate parses the flags. pages are the given flags that name a page. alone means that a flag for a local server was
 // given.
 func (o *shared) validate(pages []string, alone bool) error {
-	if o.url != "" {
-		at, err := url.Parse(strings.TrimSuffix(o.url, "/"))
-		if err != nil || at.Scheme != "https" || at.Host == "" || at.Path != "" || at.RawQuery != "" || at.User != nil {
-			return app.Usagef("--url %q is no address of pages", o.url).
-				WithHint("write it as https://pools.example.com")
-		}
-		o.at = at
+	var err error
+	if o.at, err = view.PagesURL("url", o.url); err != nil {
+		return err
 	}
 	switch files := o.certFile != "" || o.keyFile != ""; {
 	case o.listen == "" && files:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,15 +24,15 @@ type verb struct {
 	pages map[string]*string
 }
 
-// flags returns the flags that name a page, with the path of each page.
-func flags() []struct{ name, what, path string } {
-	return []struct{ name, what, path string }{
-		{"pool", "open the page of this `POOL`", "/pool/"}, {"ip", "open the page of this `ADDRESS`", "/ip/"},
-		{"host", "open the page of this `HOST`, an IP or a node", "/host/"},
-		{"namespace", "open the page of this `NAMESPACE`", "/namespace/"},
-		{"claim", "open the page of this `CLAIM`, as NAMESPACE/NAME", "/claim/"},
-		{"network", "open the page of this `NETWORK`", "/network/"},
-		{"why", "open the page that says why this `POD`, NAMESPACE/POD, has its address", "/why?pod="},
+// flags returns the flags that name a page, with the kind of its object.
+func flags() []struct{ name, what, kind string } {
+	return []struct{ name, what, kind string }{
+		{"pool", "open the page of this `POOL`", "pool"}, {"ip", "open the page of this `ADDRESS`", "ip"},
+		{"host", "open the page of this `HOST`, an IP or a node", "host"},
+		{"namespace", "open the page of this `NAMESPACE`", "namespace"},
+		{"claim", "open the page of this `CLAIM`, as NAMESPACE/NAME", "claim"},
+		{"network", "open the page of this `NETWORK`", "network"},
+		{"why", "open the page that says why this `POD`, NAMESPACE/POD, has its address", "pod"},
 	}
 }
 
@@ -105,15 +104,8 @@ func (v *verb) Validate() error {
 // page returns the path of the page to open.
 func (v *verb) page() string {
 	for _, one := range flags() {
-		switch value := *v.pages[one.name]; {
-		case value == "":
-		case one.name == "claim":
-			namespace, name, _ := strings.Cut(value, "/")
-			return one.path + url.PathEscape(namespace) + "/" + url.PathEscape(name)
-		case strings.HasSuffix(one.path, "="):
-			return one.path + url.QueryEscape(value)
-		default:
-			return one.path + url.PathEscape(value)
+		if value := *v.pages[one.name]; value != "" {
+			return view.PagePath(one.kind, value)
 		}
 	}
 	return "/"
