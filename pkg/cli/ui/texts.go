@@ -84,18 +84,14 @@ func linked(f view.Fact) map[string]string {
 	if i := strings.IndexAny(f.Text, ", ;"); i > 0 {
 		name, rest = f.Text[:i], f.Text[i:]
 	}
-	to := map[string]string{
-		"Pool": view.PagePath("pool", name), "Parent": view.PagePath("pool", name), "Host": view.PagePath("address", name), "Node": view.PagePath("node",
-			name),
-		"Claim": view.PagePath("claim", name), "Network": view.PagePath("network", name), "Held by": view.PagePath("pod",
-			name),
+	kind := map[string]string{
+		"Pool": "pool", "Parent": "pool", "Host": "host", "Node": "node", "Claim": "claim", "Network": "network",
+		"Held by": "pod",
 	}[f.Label]
-	switch {
-	case f.Label == "Host" && to != "":
-		to = view.PagePath("host", name)
-	case f.Label == "Held by" && !strings.Contains(name, "/"):
-		to = ""
+	if _, err := ipaddr.ParseAddr(name); f.Label == "Host" && err != nil || f.Label == "Held by" && !strings.Contains(name, "/") {
+		kind = ""
 	}
+	to := view.PagePath(kind, name)
 	if to == "" {
 		name, rest = "", f.Text
 	}

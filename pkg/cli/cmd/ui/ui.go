@@ -92,6 +92,9 @@ func (v *verb) Validate() error {
 	if len(given) > 1 {
 		return app.Usagef("%s name two pages: give one of them", strings.Join(given, " and "))
 	}
+	if ip := *v.pages["ip"]; ip != "" && view.PagePath("ip", ip) == "" {
+		return app.Usagef("--ip %q is no address", ip)
+	}
 	if claim := *v.pages["claim"]; claim != "" && strings.Count(claim, "/") != 1 {
 		return app.Usagef("--claim %q is no NAMESPACE/NAME", claim)
 	}
