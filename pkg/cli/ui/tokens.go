@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/lru"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
 )
 
 const (

@@ -100,7 +100,11 @@ func (l *live) run(ctx context.Context, page string, t *topic, by *http.Request)
 			}
 			l.send(page, t, &frame{sections: p.Sections})
 		}
-		rest := time.NewTimer(max(frameEvery, share*time.Since(began)))
+		pause := max(frameEvery, share*time.Since(began))
+		if err != nil { // it took long to learn that, and it may be over
+			pause = min(pause, beat)
+		}
+		rest := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
 			rest.Stop()

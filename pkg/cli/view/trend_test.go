@@ -36,9 +36,9 @@ func TestTrendOf(t *testing.T) {
 		rates []float64
 	}{
 		"10h":                 {100, []float64{10, 10}},
-		"10h to 100h":         {100, []float64{5, 10, 1}},
+		"10h to 4d4h":         {100, []float64{5, 10, 1}},
 		"10h at the soonest":  {100, []float64{10, 0}},
-		"100h at the soonest": {100, []float64{-3, 1}},
+		"4d4h at the soonest": {100, []float64{-3, 1}},
 		"20d at the soonest":  {480, []float64{1, 0.01}},
 		"not in sight":        {100, []float64{0, -5, 0.01}},
 		"1s":                  {1, []float64{math.MaxFloat64}},
@@ -134,7 +134,8 @@ func line(n int, last, hourly float64) (all []any) {
 // blue is a pool with 100 free addresses, of which one began each of the last four hours.
 func blue(age time.Duration) *Pool {
 	o := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: "blue", CreationTimestamp: metav1.NewTime(noon().Add(-age))}}
-	o.Status = v1.BCSNetPoolStatus{Status: v1.PoolNormal, Capacity: 104, Active: 4, Available: 100}
+	o.Generation = 1
+	o.Status = v1.BCSNetPoolStatus{ObservedGeneration: 1, Status: v1.PoolNormal, Capacity: 104, Active: 4, Available: 100}
 	d := &Pool{Pool: resource.Pool{BCSNetPool: o}, now: noon()}
 	for i := range 4 {
 		d.turnover.count(lease.Lease{State: lease.Active, Updated: noon().Add(-time.Duration(i) * time.Hour)}, noon())
