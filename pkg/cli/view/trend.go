@@ -61,7 +61,7 @@ func trendOf(free int64, rates []float64, source string) *Trend {
 			open = true
 			continue
 		}
-		in := max(time.Second, time.Duration(hours*float64(time.Hour)))
+		in := max(time.Second, time.Duration(hours*float64(time.Hour)).Round(time.Minute))
 		if t.Soonest == 0 || in < t.Soonest {
 			t.Soonest = in
 		}

@@ -159,7 +159,7 @@ func TestForesee(t *testing.T) {
 	}{
 		"a day": {answer: series(line(73, 100, 10)...), want: "10h (by Prometheus)"},
 		"an hour faster than before": {
-			answer: series(append(line(3, 100, 50), line(70, 150, 5)...)...), want: "2h to 18h (by Prometheus)",
+			answer: series(append(line(3, 100, 50), line(70, 150, 5)...)...), want: "120m to 18h (by Prometheus)",
 		},
 		"less":         {answer: series(line(73, 100, -1)...), want: "not in sight (by Prometheus)"},
 		"two hours":    {answer: series(line(7, 100, 10)...), want: "10h (by Prometheus)"},
