@@ -93,58 +93,76 @@ const (
 	around                = 16
 )
 
-// draw draws what a terminal shows: an SVG with a text for each line, of which each part has its place, so that columns
-// are straight in any font.
-func draw(screen string) ([]byte, error) {
-	colors := map[string]string{
-		"31": "#ff7b72", "32": "#56d364", "33": "#e3b341", "36": "#56d4dd", "prompt": "#8b949e", "command": "#ffffff",
-	}
+// run is text of one colour. Beside those of the terminal there are two of the line that a user types.
+type run struct{ text, color string }
+
+// rows returns the rows of a terminal: lines that are too long go on in the next row.
+func rows(screen string) (all [][]run, err error) {
 	const escapes = "\x1b["
-	var body bytes.Buffer
-	lines := strings.Split(screen, "\n")
-	for i, line := range lines {
-		column, color := 0, ""
-		fmt.Fprintf(&body, `<text y="%d" xml:space="preserve">`, around+13+i*cellHeight)
-		put := func(text, color string) {
-			if text == "" {
-				return
-			}
-			fill := ""
-			if color != "" {
-				fill = fmt.Sprintf(` fill="%s"`, colors[color])
-			}
-			fmt.Fprintf(&body, `<tspan x="%.1f"%s>%s</tspan>`, around+float64(column)*cellWidth, fill, html.EscapeString(text))
-			column += utf8.RuneCountInString(text)
-		}
+	for line := range strings.SplitSeq(screen, "\n") {
+		var runs []run
 		if command, is := strings.CutPrefix(line, "$ "); is {
-			put("$ ", "prompt")
-			put(command, "command")
-			line = ""
+			runs, line = []run{{"$ ", "prompt"}, {command, "command"}}, ""
 		}
 		for n, part := range strings.Split(line, escapes) {
+			color := ""
 			if n > 0 {
 				code, rest, ok := strings.Cut(part, "m")
-				if ok && code == "0" {
-					code = ""
-				} else if !ok || colors[code] == "" {
+				if !ok || code != "0" && colors()[code] == "" {
 					return nil, fmt.Errorf("a picture cannot show the escape sequence %q", escapes+part)
 				}
 				part, color = rest, code
 			}
-			put(part, color)
+			runs = append(runs, run{part, color})
 		}
-		if column > screenWidth {
-			return nil, fmt.Errorf("a line is longer than %d columns: %s", screenWidth, line)
+		var row []run
+		left := screenWidth
+		for _, r := range runs {
+			for text := []rune(r.text); len(text) > 0; {
+				if left == 0 {
+					all, row, left = append(all, row), nil, screenWidth
+				}
+				n := min(left, len(text))
+				row, text, left = append(row, run{string(text[:n]), r.color}), text[n:], left-n
+			}
 		}
-		body.WriteString("</text>\n")
+		all = append(all, row)
+	}
+	return all, nil
+}
+
+// colors are those of the picture, by the codes of a terminal.
+func colors() map[string]string {
+	return map[string]string{
+		"31": "#ff7b72", "32": "#56d364", "33": "#e3b341", "36": "#56d4dd", "prompt": "#8b949e", "command": "#ffffff",
+	}
+}
+
+// draw draws what a terminal shows: an SVG with a text for each row, of which each run has its place, so that columns
+// are straight in any font.
+func draw(screen string) ([]byte, error) {
+	all, err := rows(screen)
+	if err != nil {
+		return nil, err
 	}
 	var b bytes.Buffer
-	width, height := 2*around+screenWidth*cellWidth, 2*around+len(lines)*cellHeight
+	width, height := 2*around+screenWidth*cellWidth, 2*around+len(all)*cellHeight
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" width="%[1].0f" height="%[2]d" `+
 		`font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="13" `+
-		`fill="#c9d1d9">`+"\n", width, height)
-	b.WriteString(`<rect width="100%" height="100%" rx="8" fill="#0d1117"/>` + "\n")
-	b.Write(body.Bytes())
+		`fill="#c9d1d9">`+"\n"+`<rect width="100%%" height="100%%" rx="8" fill="#0d1117"/>`+"\n", width, height)
+	for i, row := range all {
+		column := 0
+		fmt.Fprintf(&b, `<text y="%d" xml:space="preserve">`, around+13+i*cellHeight)
+		for _, r := range row {
+			fill := ""
+			if color := colors()[r.color]; color != "" {
+				fill = fmt.Sprintf(` fill="%s"`, color)
+			}
+			fmt.Fprintf(&b, `<tspan x="%.1f"%s>%s</tspan>`, around+float64(column)*cellWidth, fill, html.EscapeString(r.text))
+			column += utf8.RuneCountInString(r.text)
+		}
+		b.WriteString("</text>\n")
+	}
 	b.WriteString("</svg>\n")
 	return b.Bytes(), nil
 }
