@@ -6,8 +6,8 @@ import "fmt"
 const switchedGoal = 0.98
 
 // switchedHead is the head of a table of switched.
-const switchedHead = "| callers | without /s | with /s | of without, turn by turn: median (quartiles) | processor time of " +
-	"without's | goal | reached |"
+const switchedHead = "| callers | without /s | with /s | of without, turn by turn: median (quartiles) | processor " +
+	"time of without's | goal | reached |"
 
 // switched returns the row of allocations with something and without, which took turns, and shows it.
 func switched(callers int, with, without []result) string {

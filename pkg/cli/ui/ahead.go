@@ -53,8 +53,9 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, k kind) {
 func beginning(r *http.Request) *page {
 	kind, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	p := map[string]page{
-		"": {Title: "Pools", Here: "pools"}, "network": {Here: "pools"}, "pool": {Here: "pools"}, "search": {Title: "Search"},
+		"": {Title: "Pools", Here: "pools"}, "network": {Here: "pools"}, "pool": {Here: "pools"},
 		"problems": {Title: "Problems", Here: "problems"}, "why": {Title: "Why", Here: "why"},
+		"search": {Title: "Search"},
 	}[kind]
 	if p.Title == "" {
 		p.Title = name

@@ -54,7 +54,8 @@ func addressPage(ctx context.Context, q *request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := object{Facts: all[0].Facts(q.App), Next: all[0].Next(), Earlier: all[0].Earlier(), Past: pastLink("ip", a.String())}
+	o := object{Facts: all[0].Facts(q.App), Next: all[0].Next(), Earlier: all[0].Earlier(),
+		Past: pastLink("ip", a.String())}
 	p := &page{Title: a.String(), Watch: []follow.Source{of(v1.IPResource, "metadata.name", ipaddr.ObjectName(a))}}
 	return p, q.sections(p, o, "object", "earlier", "past")
 }

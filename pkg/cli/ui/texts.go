@@ -88,7 +88,8 @@ func linked(f view.Fact) map[string]string {
 		"Pool": "pool", "Parent": "pool", "Host": "host", "Node": "node", "Claim": "claim", "Network": "network",
 		"Held by": "pod",
 	}[f.Label]
-	if _, err := ipaddr.ParseAddr(name); f.Label == "Host" && err != nil || f.Label == "Held by" && !strings.Contains(name, "/") {
+	_, err := ipaddr.ParseAddr(name)
+	if f.Label == "Host" && err != nil || kind == "pod" && !strings.Contains(name, "/") {
 		kind = ""
 	}
 	to := view.PagePath(kind, name)

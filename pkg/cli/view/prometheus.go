@@ -49,8 +49,10 @@ func (p *Prometheus) AddTo(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&p.url, "prometheus", "",
 		"say when pools are full by the Prometheus at this `URL`, which has the metrics of the cluster")
-	f.StringVar(&p.tokenFile, "prometheus-token-file", "", "the `FILE` with a bearer token for --prometheus, over https")
-	f.StringVar(&p.caFile, "prometheus-ca-file", "", "the `FILE` with the CA of --prometheus; those of the system without it")
+	f.StringVar(&p.tokenFile, "prometheus-token-file", "",
+		"the `FILE` with a bearer token for --prometheus, over https")
+	f.StringVar(&p.caFile, "prometheus-ca-file", "",
+		"the `FILE` with the CA of --prometheus; those of the system without it")
 	app.Complete(cmd, "prometheus")
 }
 
@@ -63,7 +65,8 @@ func (p *Prometheus) Validate() error {
 		return nil
 	}
 	at, err := url.Parse(p.url)
-	if err != nil || at.Scheme != "https" && at.Scheme != "http" || at.Host == "" || at.RawQuery != "" || at.User != nil {
+	if err != nil || at.Scheme != "https" && at.Scheme != "http" || at.Host == "" || at.RawQuery != "" ||
+		at.User != nil {
 		return app.Usagef("--prometheus is no address of a Prometheus").
 			WithHint("write it as https://prometheus.example.com")
 	}
@@ -132,7 +135,8 @@ func (p *Prometheus) query(ctx context.Context, now time.Time) (map[string][]mod
 		return nil, fmt.Errorf("the Prometheus at %s does not answer with series", p.url)
 	}
 	if len(matrix) == 0 {
-		return nil, fmt.Errorf("the Prometheus at %s has no bcsnet_pool_addresses: it may not scrape the controller", p.url)
+		return nil, fmt.Errorf("the Prometheus at %s has no bcsnet_pool_addresses: it may not scrape the controller",
+			p.url)
 	}
 	series := map[string][]model.SamplePair{}
 	for _, one := range matrix {
