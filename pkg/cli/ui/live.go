@@ -22,6 +22,8 @@ const (
 	share      = 10
 	// slow is the time limit for writing a frame.
 	slow = 10 * time.Second
+	// retry is the interval between attempts to make a page that could not be made.
+	retry = 5 * time.Second
 	// beat is the interval of signs of life on a quiet stream.
 	beat = 15 * time.Second
 )

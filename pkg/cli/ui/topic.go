@@ -90,7 +90,7 @@ func (l *live) run(ctx context.Context, page string, t *topic, by *http.Request)
 		case err != nil:
 			text, _, _ := l.server.problem(err)
 			l.send(page, t, &frame{problem: text})
-			time.AfterFunc(beat, func() { mark(changed) }) // it may be back
+			time.AfterFunc(retry, func() { mark(changed) }) // it may be back
 		default:
 			if !watched { // changes before the watch began cause the next version
 				watched = true
@@ -102,7 +102,7 @@ func (l *live) run(ctx context.Context, page string, t *topic, by *http.Request)
 		}
 		pause := max(frameEvery, share*time.Since(began))
 		if err != nil { // it took long to learn that, and it may be over
-			pause = min(pause, beat)
+			pause = min(pause, retry)
 		}
 		rest := time.NewTimer(pause)
 		select {
