@@ -73,7 +73,7 @@ func trendOf(free int64, rates []float64, source string) *Trend {
 	return t
 }
 
-// periods are those of the rates of a trend, the shortest first. A pool that is younger than the first has no trend.
+// periods returns those of the rates of a trend, the shortest first. A pool that is younger than the first has none.
 func periods() []time.Duration { return []time.Duration{time.Hour, 6 * time.Hour, 24 * time.Hour} }
 
 // turnover counts the leases of a pool that began in each of the periods, and the addresses that were given back.
