@@ -49,7 +49,8 @@ type PickRequest struct {
 	Keeps bool
 	// Ahead: no pod asks yet. The claim is to have addresses that it does not keep already, of pools for any host.
 	Ahead bool
-	// Room is how many addresses of a family the claim may have in all; 0 for no bound, negative for none at all.
+	// Room is the number of addresses of a family that the claim may have in all; 0 for no bound, negative for none at
+	// all.
 	Room int
 	// Sets restrict the addresses: the request takes one of each set, or one of each family where a set has both.
 	// None: one of each family of a network.
