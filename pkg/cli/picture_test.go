@@ -147,16 +147,16 @@ func draw(screen string) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	width, height := 2*around+screenWidth*cellWidth, 2*around+len(all)*cellHeight
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" width="%[1].0f" height="%[2]d" `+
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" width="%.0f" height="%d" `+
 		`font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="13" `+
-		`fill="#c9d1d9">`+"\n"+`<rect width="100%%" height="100%%" rx="8" fill="#0d1117"/>`+"\n", width, height)
+		`fill="#c9d1d9">`+"\n"+`<rect width="100%%" height="100%%" rx="8" fill="#0d1117"/>`+"\n", width, height, width, height)
 	for i, row := range all {
 		column := 0
 		fmt.Fprintf(&b, `<text y="%d" xml:space="preserve">`, around+13+i*cellHeight)
 		for _, r := range row {
 			fill := ""
 			if color := colors()[r.color]; color != "" {
-				fill = fmt.Sprintf(` fill="%s"`, color)
+				fill = fmt.Sprintf(" fill=%q", color)
 			}
 			fmt.Fprintf(&b, `<tspan x="%.1f"%s>%s</tspan>`, around+float64(column)*cellWidth, fill, html.EscapeString(r.text))
 			column += utf8.RuneCountInString(r.text)

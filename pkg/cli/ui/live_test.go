@@ -105,6 +105,25 @@ func TestLive(t *testing.T) {
 	})
 }
 
+// TestPoolFollowsItself: a change of another pool does not make the page of a pool again.
+func TestPoolFollowsItself(t *testing.T) {
+	s := entered(t)
+	s.make(t, pool("blue", "10.1.0.0", 24, 253, 1, 0))
+	k, r, err := s.server.kinds.find("/pool/blue", &http.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.server.build(t.Context(), r.WithContext(t.Context()), k, s.server.door.(*local).user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range p.Watch {
+		if w.Which.FieldSelector == "" {
+			t.Errorf("it follows all %s", w.Kind.Resource)
+		}
+	}
+}
+
 // TestLiveBounds: what is no page is refused, and viewers beyond the bound are told so.
 func TestLiveBounds(t *testing.T) {
 	s := entered(t)

@@ -187,9 +187,18 @@ func poolPage(ctx context.Context, q *request) (*page, error) {
 	if d.Spec.BlockSize > 0 {
 		leases = of(v1.IPResource, "", "") // those of the blocks, too
 	}
-	p := &page{Title: name, Here: "pools", Watch: []follow.Source{of(v1.PoolResource, "", ""), leases}}
+	watch := append(family(name), leases)
+	if parent := d.Spec.Parent; parent != "" {
+		watch = append(watch, family(parent)...)
+	}
+	p := &page{Title: name, Here: "pools", Watch: watch}
 	return p, q.sections(p, m, "pool", "conditions", "map", "runs", "aside", "blocks", "hosts", "spaces", "claims",
 		"events", "past")
+}
+
+// family selects a pool, its groups and blocks. The status of other pools changes often, and does not change the page.
+func family(pool string) []follow.Source {
+	return []follow.Source{of(v1.PoolResource, "metadata.name", pool), of(v1.PoolResource, "spec.parent", pool)}
 }
 
 // part parses the part of a subnet for a map. An invalid prefix means the whole subnet.
