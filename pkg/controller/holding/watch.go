@@ -1,0 +1,209 @@
+package holding
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync/atomic"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/bcsnet/bcsnet/pkg/controller/informers"
+)
+
+// Clients are what kinds of others are watched and written by.
+type Clients struct {
+	dynamic   dynamic.Interface
+	discovery rest.Interface
+	log       *slog.Logger
+}
+
+// NewClients returns the clients of an account.
+func NewClients(cfg *rest.Config, h *http.Client, log *slog.Logger) (*Clients, error) {
+	objects, err := dynamic.NewForConfigAndClient(cfg, h)
+	if err != nil {
+		return nil, err
+	}
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, h)
+	if err != nil {
+		return nil, err
+	}
+	return &Clients{objects, d.RESTClient(), log}, nil
+}
+
+// Watch watches the objects of a kind that another system brings, now or later, in the first of some versions that the
+// API server serves. It is the reader and writer of these objects, too.
+type Watch struct {
+	clients  *Clients
+	group    string
+	resource string
+	versions []string
+	// served is the version that the API server serves; nil while none is known.
+	served   atomic.Pointer[string]
+	informer cache.SharedIndexInformer
+	denied   atomic.Bool
+}
+
+// NewWatch returns a watch of a resource, which delivers the names of objects that were created, changed or deleted.
+// trim leaves out of an object what nobody reads; nil for only the managed fields.
+func NewWatch(
+	c *Clients, group, resource string, versions []string, trim func(*unstructured.Unstructured),
+	changed func(*unstructured.Unstructured),
+) (*Watch, error) {
+	w := &Watch{clients: c, group: group, resource: resource, versions: versions}
+	w.informer = cache.NewSharedIndexInformer(w, &unstructured.Unstructured{}, 0, cache.Indexers{})
+	_, err := w.informer.AddEventHandler(informers.Handler(changed, changed))
+	return w, errors.Join(err, w.informer.SetTransform(func(o any) (any, error) {
+		if u, ok := o.(*unstructured.Unstructured); ok {
+			u.SetManagedFields(nil)
+			if trim != nil {
+				trim(u)
+			}
+		}
+		return o, nil
+	}), w.informer.SetWatchErrorHandlerWithContext(w.noticed))
+}
+
+// Start watches until the context ends.
+func (w *Watch) Start(ctx context.Context) error {
+	w.informer.RunWithContext(ctx)
+	return nil
+}
+
+// Synced reports whether all objects were seen once.
+func (w *Watch) Synced() bool { return w.informer.HasSynced() }
+
+// Get returns an object as the watch has it; nil for none. It must not be changed.
+func (w *Watch) Get(name types.NamespacedName) *unstructured.Unstructured {
+	o, found, err := w.informer.GetStore().GetByKey(name.String())
+	if !found || err != nil {
+		return nil
+	}
+	u, _ := o.(*unstructured.Unstructured)
+	return u
+}
+
+// All returns all objects as the watch has them. They must not be changed.
+func (w *Watch) All() (all []*unstructured.Unstructured) {
+	for _, o := range w.informer.GetStore().List() {
+		if u, ok := o.(*unstructured.Unstructured); ok {
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
+// errNotServed means that the API server serves none of the versions.
+var errNotServed = errors.New("the API server does not serve the kind")
+
+// Version returns the group and version that the API server serves; it asks if that is not known.
+func (w *Watch) Version(ctx context.Context) (v schema.GroupVersion, err error) {
+	v.Group = w.group
+	if served := w.served.Load(); served != nil {
+		v.Version = *served
+		return v, nil
+	}
+	var g metav1.APIGroup
+	body, err := w.clients.discovery.Get().AbsPath("/apis/"+w.group).SetHeader("Accept", "application/json").DoRaw(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		return v, errNotServed
+	case err != nil:
+		return v, err
+	}
+	if err := json.Unmarshal(body, &g); err != nil {
+		return v, fmt.Errorf("the versions of %s: %w", w.group, err)
+	}
+	for _, v.Version = range w.versions {
+		if slices.ContainsFunc(g.Versions, func(o metav1.GroupVersionForDiscovery) bool { return o.Version == v.Version }) {
+			w.served.Store(&v.Version)
+			return v, nil
+		}
+	}
+	return v, errNotServed
+}
+
+// At returns what reads and writes objects of a namespace at the API server.
+func (w *Watch) At(ctx context.Context, namespace string) (dynamic.ResourceInterface, error) {
+	v, err := w.Version(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return w.clients.dynamic.Resource(v.WithResource(w.resource)).Namespace(namespace), nil
+}
+
+// Live reads an object from the API server; nil if there is none. A kind that is not served is an error.
+func (w *Watch) Live(ctx context.Context, name types.NamespacedName) (*unstructured.Unstructured, error) {
+	at, err := w.At(ctx, name.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	u, err := at.Get(ctx, name.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+		return nil, errNotServed
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	}
+	return u, err
+}
+
+var _ cache.ListerWatcherWithContext = (*Watch)(nil)
+
+// IsWatchListSemanticsUnSupported returns true: after a failed start with events the wait does not end with its
+// context.
+func (*Watch) IsWatchListSemanticsUnSupported() bool { return true }
+
+// List lists the objects of the kind.
+func (w *Watch) List(opts metav1.ListOptions) (runtime.Object, error) {
+	return w.ListWithContext(context.Background(), opts)
+}
+
+// Watch watches the objects of the kind.
+func (w *Watch) Watch(opts metav1.ListOptions) (watch.Interface, error) {
+	return w.WatchWithContext(context.Background(), opts)
+}
+
+// ListWithContext lists the objects of the kind.
+func (w *Watch) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+	at, err := w.At(ctx, metav1.NamespaceAll)
+	if err != nil {
+		return nil, err
+	}
+	list, err := at.List(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// WatchWithContext watches the objects of the kind.
+func (w *Watch) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+	at, err := w.At(ctx, metav1.NamespaceAll)
+	if err != nil {
+		return nil, err
+	}
+	return at.Watch(ctx, opts)
+}
+
+// noticed handles the error of a list or watch. The version is looked for again, as the kind may have been replaced.
+func (w *Watch) noticed(_ context.Context, _ *cache.Reflector, err error) {
+	w.served.Store(nil)
+	if apierrors.IsForbidden(err) && !w.denied.Swap(true) {
+		w.clients.log.Warn("objects cannot be read: a role is missing", "resource", w.resource+"."+w.group, "error", err)
+	}
+}

@@ -1,0 +1,142 @@
+package clusterapi_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+var errNobody = errors.New("nobody has the address")
+
+// moved makes the IPAddress of a claim as clusterctl does it on the way to another cluster: after the claim, whose
+// status does not come along, with the owner's new UID.
+func (s *site) moved(claim *unstructured.Unstructured, address string) *unstructured.Unstructured {
+	s.Helper()
+	u := s.object("IPAddress", claim.GetName())
+	u.Object["spec"] = map[string]any{
+		"claimRef": map[string]any{"name": claim.GetName()}, "poolRef": s.poolRef("BCSNetPool", s.pool),
+		"address": address, "prefix": int64(24), "gateway": s.prefix + "254",
+	}
+	u.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: claim.GetAPIVersion(), Kind: claim.GetKind(), Name: claim.GetName(), UID: claim.GetUID(),
+		Controller: new(true), BlockOwnerDeletion: new(true),
+	}})
+	s.create(u)
+	return u
+}
+
+// clusterctl move: on the way in, an IPAddress that exists is adopted with its address, or refused, and never replaced.
+// On the way out, what the finalizers were taken from keeps its address: the machine goes on with it elsewhere.
+func TestMove(t *testing.T) {
+	install(t, "v1beta2")
+	start(t, nil)
+	s := newSite(t)
+	s.cluster("green", true)
+	claim := s.claim("m-0", inCluster("green"))
+	address := s.moved(claim, s.prefix+"3")
+	s.claim("taken") // belongs to no Cluster
+	if got := s.answered("taken"); got != s.prefix+"1" {
+		t.Errorf("the claim beside has %s", got)
+	}
+	late := s.claim("m-1", inCluster("green"))
+	s.moved(late, s.prefix+"1")
+	elsewhere := s.claim("m-2", inCluster("green"))
+	s.moved(elsewhere, "10.250.0.1")
+	s.pause("green", false)
+
+	if got := s.answered("m-0"); got != s.prefix+"3" {
+		t.Errorf("it has %s", got)
+	}
+	if now := s.get("IPAddress", "m-0"); now.GetUID() != address.GetUID() {
+		t.Error("the IPAddress was replaced")
+	}
+	s.wantAddress(claim, s.pool, map[string]any{
+		"address": s.prefix + "3", "prefix": int64(24), "gateway": s.prefix + "254",
+	})
+	if _, owner := s.lease(s.prefix + "3"); owner != "capi/"+s.namespace+"/m-0" {
+		t.Errorf("the lease is of %s", owner)
+	}
+	s.refused("m-1", "AllocationFailed", s.prefix+"1")
+	s.refused("m-2", "AllocationFailed", "10.250.0.1")
+	s.remove(s.object("IPAddressClaim", "taken"))
+	if got := s.answered("m-1"); got != s.prefix+"1" { // it is free now
+		t.Errorf("it has %s", got)
+	}
+
+	s.pause("green", true)
+	s.settled()
+	for _, kind := range []string{"IPAddress", "IPAddressClaim"} { // as clusterctl does it: what is owned first
+		s.patch(s.object(kind, "m-0"), `{"metadata":{"finalizers":[]}}`)
+		s.remove(s.object(kind, "m-0"))
+	}
+	s.gone("IPAddressClaim", "m-0")
+	s.remove(s.object("Cluster", "green"))
+	s.settled()
+	if state, owner := s.lease(s.prefix + "3"); state != "Active" {
+		t.Errorf("the address of a machine that moved away is %s (%s)", state, owner)
+	}
+}
+
+// What somebody took off an IPAddress comes back. One that somebody deletes stays until its claim goes.
+func TestIPAddressStays(t *testing.T) {
+	install(t, "v1beta2")
+	start(t, nil)
+	s := newSite(t)
+	claim := s.claim("m-0")
+	has := s.answered("m-0")
+	s.patch(s.object("IPAddress", "m-0"), `{"metadata":{"finalizers":[],"ownerReferences":[]}}`)
+	controlplane.Eventually(t, func() error {
+		if u := s.get("IPAddress", "m-0"); len(u.GetFinalizers()) != 1 || len(u.GetOwnerReferences()) != 2 {
+			return fmt.Errorf("it has finalizers %v and owners %v", u.GetFinalizers(), u.GetOwnerReferences())
+		}
+		return nil
+	})
+	s.remove(s.object("IPAddress", "m-0"))
+	s.settled()
+	if u := s.get("IPAddress", "m-0"); u == nil || u.GetDeletionTimestamp() == nil {
+		t.Fatalf("it is gone: %v", u)
+	}
+	if state, _ := s.lease(has); state != "Active" {
+		t.Errorf("address %s is %s", has, state)
+	}
+	s.remove(claim)
+	s.gone("IPAddress", "m-0")
+	s.becomes(has, "Available")
+
+	// A claim of the same name gets an IPAddress of its own, also where the earlier one's is still on its way out.
+	first := s.claim("m-1")
+	old := s.answered("m-1")
+	s.patch(s.object("IPAddress", "m-1"), `{"metadata":{"finalizers":["ipam.cluster.x-k8s.io/protect-address","example.com/keep"]}}`)
+	s.remove(first)
+	s.becomes(old, "Available")
+	second := s.claim("m-1")
+	s.patch(s.object("IPAddress", "m-1"), `{"metadata":{"finalizers":[]}}`)
+	s.answered("m-1")
+	if u := s.get("IPAddress", "m-1"); u.GetOwnerReferences()[0].UID != second.GetUID() {
+		t.Error("the IPAddress is that of the earlier claim")
+	}
+	// One that is taken away by force is made again, with the address of the lease.
+	u := s.get("IPAddress", "m-1")
+	s.patch(s.object("IPAddress", "m-1"), `{"metadata":{"finalizers":[]}}`)
+	s.remove(s.object("IPAddress", "m-1"))
+	controlplane.Eventually(t, func() error {
+		now := s.get("IPAddress", "m-1")
+		if now == nil || now.GetUID() == u.GetUID() && now.GetDeletionTimestamp() == nil {
+			return errors.New("it was not deleted and made again")
+		}
+		if now.GetDeletionTimestamp() == nil {
+			return nil
+		}
+		s.patch(s.object("IPAddress", "m-1"), `{"metadata":{"finalizers":[]}}`) // the controller was faster
+		return errors.New("it is being deleted")
+	})
+	was, _, _ := unstructured.NestedString(u.Object, "spec", "address")
+	if got := s.answered("m-1"); got != was {
+		t.Errorf("it has %s, not %s", got, was)
+	}
+}

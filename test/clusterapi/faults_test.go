@@ -1,0 +1,155 @@
+package clusterapi_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/controller"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/intercept"
+)
+
+// The leader ends between any two of its writes: the next one goes on, with the same address, and leaves nothing.
+func TestKilledBetweenWrites(t *testing.T) {
+	install(t, "v1beta2")
+	for step, stuck := range map[string]intercept.Match{
+		"before the lease":        intercept.All(intercept.Of("bcsnetips"), intercept.Method(http.MethodPut, http.MethodPatch)),
+		"before the IPAddress":    intercept.All(intercept.Of("ipaddresses"), intercept.Method(http.MethodPost)),
+		"before the claim's part": intercept.All(intercept.Of("ipaddressclaims"), intercept.Method(http.MethodPatch)),
+	} {
+		for how, hook := range map[string]intercept.Hook{
+			"unsent":     intercept.Fail(errors.New("the leader is killed")),
+			"unanswered": intercept.LoseAnswer(errors.New("the leader is killed")),
+		} {
+			t.Run(step+", "+how, func(t *testing.T) {
+				s := newSite(t)
+				tap := &intercept.Tap{}
+				defer tap.On(stuck, hook)()
+				first := start(t, tap)
+				claim := s.claim("m-0")
+				controlplane.Eventually(t, func() error {
+					if tap.Count(stuck) == 0 {
+						return errors.New("it has not come to that yet")
+					}
+					return nil
+				})
+				if err := first.Stop(); err != nil {
+					t.Fatal(err)
+				}
+				start(t, nil)
+				has := s.answered("m-0")
+				if n := s.leases(); n != 1 {
+					t.Errorf("%d leases", n)
+				}
+				s.remove(claim)
+				s.becomes(has, "Available")
+				s.gone("IPAddress", "m-0")
+			})
+		}
+	}
+}
+
+// leases counts the leases of the site's pool that are in use.
+func (s *site) leases() (n int) {
+	s.Helper()
+	var all v1.BCSNetIPList
+	if err := admin.List(s.Context(), &all); err != nil {
+		s.Fatal(err)
+	}
+	for _, o := range all.Items {
+		if o.Spec.Pool == s.pool && o.Status.Status == v1.IPActive {
+			n++
+		}
+	}
+	return n
+}
+
+// Two replicas, and claims all the while: the leader is killed in the middle. Each claim has an address of its own.
+func TestTwoReplicas(t *testing.T) {
+	install(t, "v1beta2")
+	_ = account(t)
+	s := newSite(t, func(p *v1.BCSNetPool) { p.Spec.AvailableIPs = []string{p.Spec.Net + "/25"} })
+	var replicas []*controlplane.Controller
+	for range 2 {
+		c, err := cluster.StartController(t.Context(), controlplane.ControllerOptions{
+			Args: []string{"--cluster-api", "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s",
+				"--leader-elect-retry-period=200ms"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Stop() })
+		replicas = append(replicas, c)
+	}
+	const claims = 60
+	name := func(i int) string { return fmt.Sprintf("m-%d", i) }
+	for i := range claims {
+		s.claim(name(i))
+		if i == claims/3 {
+			s.answered(name(0))
+			if err := replicas[0].Kill(); err != nil { // the first one leads
+				t.Fatal(err)
+			}
+		}
+	}
+	who := map[string]string{}
+	for i := range claims {
+		a := s.answered(name(i))
+		if other, twice := who[a]; twice {
+			t.Errorf("%s is of %s and %s", a, other, name(i))
+		}
+		who[a] = name(i)
+		if _, owner := s.lease(a); owner != "capi/"+s.namespace+"/"+name(i) {
+			t.Errorf("the lease of %s is of %s", a, owner)
+		}
+	}
+	if n := s.leases(); n != claims {
+		t.Errorf("%d leases for %d claims", n, claims)
+	}
+	for i := range claims {
+		s.remove(s.object("IPAddressClaim", name(i)))
+	}
+	controlplane.EventuallyWithin(t, time.Minute, func() error {
+		if n := s.leases(); n > 0 {
+			return fmt.Errorf("%d leases are left", n)
+		}
+		return nil
+	})
+}
+
+// Cluster API is installed while the controller runs, and its claims are answered.
+func TestInstalledLater(t *testing.T) {
+	controlplane.TakesLong(t)
+	uninstall(t)
+	start(t, nil)
+	s := newSite(t)
+	install(t, "v1beta2")
+	s.claim("m-0")
+	s.answered("m-0")
+}
+
+// A namespace that is deleted takes its claims, and their addresses go back.
+func TestNamespaceGoes(t *testing.T) {
+	install(t, "v1beta2")
+	start(t, nil)
+	s := newSite(t)
+	s.claim("m-0")
+	has := s.answered("m-0")
+	// No controller manager runs here: this is what it does of a namespace.
+	for _, kind := range []string{"IPAddressClaim", "IPAddress"} {
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(s.object(kind, "").GroupVersionKind())
+		if err := admin.DeleteAllOf(s.Context(), u, client.InNamespace(s.namespace)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.becomes(has, "Available")
+	s.gone("IPAddress", "m-0")
+}
