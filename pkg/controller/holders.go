@@ -20,8 +20,9 @@ func addHolders(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, c *core
 	if err != nil {
 		return err
 	}
-	return clusterapi.Add(ctx, mgr, clients, holding.Config{
+	c.claimants, err = clusterapi.Add(ctx, mgr, clients, holding.Config{
 		Index: c.index, Leases: c.leases, Adder: c.alloc.Adder, Releaser: c.alloc.Releaser, Terms: c.leads,
 		Ready: c.ready, Log: log,
 	})
+	return err
 }

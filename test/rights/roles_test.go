@@ -48,6 +48,9 @@ func roles() map[string]role {
 	} {
 		workloads[resource] = "get"
 	}
+	for _, resource := range []string{"ipaddressclaims", "ipaddresses"} {
+		workloads[resource+".ipam.cluster.x-k8s.io"] = "get list"
+	}
 	controller := map[string]string{
 		"bcsnetpools": read + " " + write, "bcsnetipclaims": read + " " + write,
 		"bcsnetpools/status": "update patch", "bcsnetipclaims/status": "update patch",
@@ -87,7 +90,6 @@ func roles() map[string]role {
 		"ipaddressclaims/status.ipam.cluster.x-k8s.io":                              "patch",
 		"ipaddressclaims/finalizers.ipam.cluster.x-k8s.io":                          "update",
 		"ipaddresses.ipam.cluster.x-k8s.io":                                         read + " create patch delete",
-		"bcsnetpools/finalizers":                                                    "update",
 		"clusters.cluster.x-k8s.io":                                                 read,
 	}
 	return map[string]role{

@@ -196,6 +196,9 @@ secret: {secretName: {{ .caSecretName }}, items: [{key: ca.crt, path: ca.crt}]}
 - apiGroups: [k8s.cni.cncf.io]
   resources: [ipamclaims, network-attachment-definitions]
   verbs: [get]
+- apiGroups: [ipam.cluster.x-k8s.io]
+  resources: [ipaddressclaims, ipaddresses]
+  verbs: [get, list]
 {{- end }}
 
 {{- define "bcsnet.uiImage" -}}

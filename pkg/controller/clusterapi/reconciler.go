@@ -2,7 +2,9 @@ package clusterapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"net/netip"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/holding"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/recovery"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -34,33 +37,63 @@ type Reconciler struct {
 }
 
 // Add makes the leader answer claims.
-func Add(ctx context.Context, mgr ctrl.Manager, clients *holding.Clients, o holding.Config) error {
-	r := &Reconciler{
+func Add(
+	ctx context.Context, mgr ctrl.Manager, clients *holding.Clients, o holding.Config,
+) (r *Reconciler, err error) {
+	r = &Reconciler{
 		holders: holding.Holders{Config: o, Kind: workload.OwnerClusterAPI}, pools: mgr.GetCache(),
 		published: holding.Publisher{What: "IPAddresses and the status of IPAddressClaims", Log: o.Log},
 	}
 	r.holders.Reconcile, r.holders.Known = r.reconcile, r.known
 	if err := r.holders.Setup(ctx, mgr, nil); err != nil {
-		return err
+		return nil, err
 	}
 	itself := func(u *unstructured.Unstructured) { r.holders.Changed(nameOf(u)) }
-	var err error
-	if r.claims, err = holding.NewWatch(clients, group, "ipaddressclaims", versions(), nil, itself); err != nil {
-		return err
-	}
-	if r.addresses, err = holding.NewWatch(clients, group, "ipaddresses", versions(), nil, itself); err != nil {
-		return err
-	}
-	r.clusters, err = holding.NewWatch(clients, clusterGroup, "clusters", versions(), trimCluster, r.clusterChanged)
-	if err != nil {
-		return err
-	}
-	for _, w := range []*holding.Watch{r.claims, r.addresses, r.clusters} {
-		if err := mgr.Add(manager.RunnableFunc(w.Start)); err != nil {
-			return err
+	for _, w := range []struct {
+		at              **holding.Watch
+		group, resource string
+		trim, changed   func(*unstructured.Unstructured)
+	}{
+		{&r.claims, group, "ipaddressclaims", nil, itself},
+		{&r.addresses, group, "ipaddresses", nil, itself},
+		{&r.clusters, clusterGroup, "clusters", trimCluster, r.clusterChanged},
+	} {
+		if *w.at, err = holding.NewWatch(clients, w.group, w.resource, versions(), w.trim, w.changed); err != nil {
+			return nil, err
+		}
+		if err := mgr.Add(manager.RunnableFunc((*w.at).Start)); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return r, nil
+}
+
+// Unseen returns an error while it is not known which IPAddresses there are. Without their kind, or a role for it,
+// there are none.
+func (r *Reconciler) Unseen() error {
+	if r == nil || r.addresses.Seen() {
+		return nil
+	}
+	return errors.New("the list of IPAddresses has not come yet")
+}
+
+// Objects yields the addresses that IPAddresses of our pools say they have.
+func (r *Reconciler) Objects() iter.Seq[recovery.Object] {
+	return func(yield func(recovery.Object) bool) {
+		if r == nil {
+			return
+		}
+		for _, u := range r.addresses.All() {
+			a := read[address](u)
+			if a == nil || !a.Spec.PoolRef.isOurs() || a.Spec.ClaimRef.Name != a.Name || !a.addr().IsValid() {
+				continue
+			}
+			o := recovery.Object{Owner: r.holders.Owner(nameOf(u)), Namespace: a.Namespace, Addr: a.addr()}
+			if !yield(o) {
+				return
+			}
+		}
+	}
 }
 
 func nameOf(u *unstructured.Unstructured) types.NamespacedName {

@@ -55,7 +55,8 @@ type Watch struct {
 	// served is the version that the API server serves; nil while none is known.
 	served   atomic.Pointer[string]
 	informer cache.SharedIndexInformer
-	denied   atomic.Bool
+	// absent is set when there was nothing to list: the kind is not served, or may not be read.
+	absent, denied atomic.Bool
 }
 
 // NewWatch returns a watch of a resource, which delivers the names of objects that were created, changed or deleted.
@@ -86,6 +87,9 @@ func (w *Watch) Start(ctx context.Context) error {
 
 // Synced reports whether all objects were seen once.
 func (w *Watch) Synced() bool { return w.informer.HasSynced() }
+
+// Seen reports whether all objects were seen once, or there are none that could be.
+func (w *Watch) Seen() bool { return w.Synced() || w.absent.Load() }
 
 // Get returns an object as the watch has it; nil for none. It must not be changed.
 func (w *Watch) Get(name types.NamespacedName) *unstructured.Unstructured {
@@ -203,6 +207,9 @@ func (w *Watch) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (
 // noticed handles the error of a list or watch. The version is looked for again, as the kind may have been replaced.
 func (w *Watch) noticed(_ context.Context, _ *cache.Reflector, err error) {
 	w.served.Store(nil)
+	if errors.Is(err, errNotServed) || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		w.absent.Store(true)
+	}
 	if apierrors.IsForbidden(err) && !w.denied.Swap(true) {
 		w.clients.log.Warn("objects cannot be read: a role is missing", "resource", w.resource+"."+w.group, "error", err)
 	}

@@ -41,11 +41,17 @@ func (v *verb) plan(ctx context.Context, a *leasing.Allocator) (plan recovery.Pl
 	if err != nil {
 		return plan, resource.Explain(v.App, err)
 	}
+	objects, err := resource.ListReports(ctx, v.App)
+	if err != nil {
+		v.Say.Warn("IPAddresses of Cluster API cannot be read, so what they say does not count: %v", err)
+	}
 	plan = recovery.Make(recovery.Input{
-		Now: now, Index: a.Index, Pods: slices.Values(pods),
+		Now: now, Index: a.Index, Pods: slices.Values(pods), Objects: slices.Values(objects),
 		Hosts: func(p workload.Pod) []netip.Addr { return table.ActsFor(p.Node) },
 		Lost:  func(string) bool { return true }, // the user says so by calling the command, and confirms what it shows
 	})
+	plan.Create = slices.Concat(plan.Objects, plan.Create)
+	slices.SortStableFunc(plan.Create, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) })
 	if len(v.names) > 0 {
 		other := func(pool string) bool { return !slices.Contains(v.names, pool) }
 		plan.Create = slices.DeleteFunc(plan.Create, func(l lease.Lease) bool { return other(l.Pool) })
