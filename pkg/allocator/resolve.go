@@ -19,7 +19,6 @@ func (a *Adder) resolve(ctx context.Context, t *attempt) error {
 		CNINetwork: t.CNINetwork,
 	}
 	if t.Owner != "" {
-		t.constraints.Pools = t.Pools
 		return ownerOfHost(t.Owner, t.OnHosts)
 	}
 	end := a.engine.leases.Begin(ctx, store.StagePod)

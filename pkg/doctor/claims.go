@@ -96,8 +96,7 @@ func ownersMissing(f *facts) (out []Finding) {
 	there := sets.New(f.Owners...)
 	for _, l := range f.Leases {
 		o, ok := workload.ParseOwner(l.Owner)
-		if !ok || l.State != lease.Active || settling(l.Updated, f.Now) || there.Has(l.Owner) ||
-			o.Kind != workload.OwnerClusterAPI {
+		if !ok || l.State != lease.Active || settling(l.Updated, f.Now) || there.Has(l.Owner) {
 			continue
 		}
 		out = append(out, Finding{

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -54,7 +55,7 @@ func TestMakeOfObjects(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := ipam.NewIndex()
+			x := index.New()
 			plan, err := ipam.NewPlan(ipam.PlanSpec{Net: "10.0.0.0", Mask: 24, Available: []string{"10.0.0.10-10.0.0.20"}})
 			if err != nil {
 				t.Fatal(err)

@@ -5,13 +5,8 @@ import "strings"
 // OwnerKind is the kind of objects that hold addresses themselves, as it stands in the owners of their leases.
 type OwnerKind string
 
-// Kinds of objects that hold addresses.
-const (
-	// OwnerClusterAPI are the IPAddressClaims of Cluster API.
-	OwnerClusterAPI OwnerKind = "capi"
-	// OwnerService are Services of type LoadBalancer.
-	OwnerService OwnerKind = "service"
-)
+// OwnerClusterAPI are the IPAddressClaims of Cluster API.
+const OwnerClusterAPI OwnerKind = "capi"
 
 // OwnerObject is an object of the API server that holds addresses. Leases name it as owner by KIND/NAMESPACE/NAME.
 type OwnerObject struct {
@@ -24,8 +19,7 @@ func ParseOwner(owner string) (o OwnerObject, ok bool) {
 	kind, rest, _ := strings.Cut(owner, "/")
 	namespace, name, ok := strings.Cut(rest, "/")
 	o = OwnerObject{Kind: OwnerKind(kind), Namespace: namespace, Name: name}
-	known := o.Kind == OwnerClusterAPI || o.Kind == OwnerService
-	if !ok || !known || namespace == "" || name == "" || strings.Contains(name, "/") {
+	if !ok || o.Kind != OwnerClusterAPI || namespace == "" || name == "" || strings.Contains(name, "/") {
 		return OwnerObject{}, false
 	}
 	return o, true
@@ -34,10 +28,5 @@ func ParseOwner(owner string) (o OwnerObject, ok bool) {
 // String returns the owner that leases name.
 func (o OwnerObject) String() string { return string(o.Kind) + "/" + o.Namespace + "/" + o.Name }
 
-// What returns the kind of the object for people, such as "IPAddressClaim".
-func (o OwnerObject) What() string {
-	if o.Kind == OwnerService {
-		return "Service"
-	}
-	return "IPAddressClaim"
-}
+// What returns the kind of the object as the API server has it.
+func (OwnerObject) What() string { return "IPAddressClaim" }

@@ -2,6 +2,7 @@ package clusterapi_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,14 +37,16 @@ func TestAnswered(t *testing.T) {
 				t.Errorf("it has %s, want %s", got, want)
 			}
 			s.settled()
-			writes := map[string]int{}
-			for _, resource := range []string{"bcsnetips", "ipaddresses", "ipaddressclaims"} {
-				writes[resource] = tap.Count(intercept.All(intercept.Of(resource),
-					intercept.Method(http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete)))
+			writes := func(matches ...intercept.Match) int {
+				return tap.Count(intercept.All(append(matches, intercept.Writes)...))
 			}
-			// The claim that says that all is done takes as many.
-			if diff := cmp.Diff(map[string]int{"bcsnetips": 2, "ipaddresses": 2, "ipaddressclaims": 2}, writes); diff != "" {
-				t.Errorf("writes (-want +got): %s", diff)
+			here := func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/"+s.namespace+"/") }
+			got := []int{
+				writes(intercept.Of("bcsnetips"), intercept.Named(s.prefix+"1")), writes(intercept.Of("ipaddresses"), here),
+				writes(intercept.Of("ipaddressclaims"), here),
+			}
+			if diff := cmp.Diff([]int{1, 1, 1}, got); diff != "" {
+				t.Errorf("writes of lease, IPAddress and claim (-want +got): %s", diff)
 			}
 			s.wantAddress(claim, s.pool, map[string]any{
 				"address": s.prefix + "1", "prefix": int64(24), "gateway": s.prefix + "254",

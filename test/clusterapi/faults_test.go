@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/controller"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )

@@ -28,14 +28,7 @@ type OwnerState struct {
 	Unread error
 }
 
-// resourcesOf returns the resources that the objects of a kind may have, by version, the preferred one first.
-func resourcesOf(kind workload.OwnerKind) []schema.GroupVersionResource {
-	if kind == workload.OwnerService {
-		return []schema.GroupVersionResource{{Version: "v1", Resource: "services"}}
-	}
-	return clusterAPI("ipaddressclaims")
-}
-
+// clusterAPI returns a resource of Cluster API in its versions, the preferred one first.
 func clusterAPI(resource string) []schema.GroupVersionResource {
 	const group = "ipam.cluster.x-k8s.io"
 	return []schema.GroupVersionResource{
@@ -76,7 +69,7 @@ func OwnerStates(ctx context.Context, s *app.App, all []lease.Lease) map[string]
 
 func (o *OwnerState) read(ctx context.Context, c dynamic.Interface) {
 	o.Text = "does not exist"
-	for _, r := range resourcesOf(o.Kind) {
+	for _, r := range clusterAPI("ipaddressclaims") {
 		u, err := c.Resource(r).Namespace(o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err) && NoSuchResource(err):
@@ -94,18 +87,13 @@ func (o *OwnerState) read(ctx context.Context, c dynamic.Interface) {
 	}
 }
 
-// ListOwners returns the owners that the existing objects of the kinds that hold addresses would be.
+// ListOwners returns the owners that the leases of existing objects name.
 func ListOwners(ctx context.Context, c dynamic.Interface) (owners []string, err error) {
-	for _, kind := range []workload.OwnerKind{workload.OwnerClusterAPI} {
-		err := eachServed(ctx, c, resourcesOf(kind), func(u *unstructured.Unstructured) {
-			o := workload.OwnerObject{Kind: kind, Namespace: u.GetNamespace(), Name: u.GetName()}
-			owners = append(owners, o.String())
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return owners, nil
+	err = eachServed(ctx, c, clusterAPI("ipaddressclaims"), func(u *unstructured.Unstructured) {
+		o := workload.OwnerObject{Kind: workload.OwnerClusterAPI, Namespace: u.GetNamespace(), Name: u.GetName()}
+		owners = append(owners, o.String())
+	})
+	return owners, err
 }
 
 // ListReports returns the addresses that IPAddresses of our pools say they have.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/controller/holding"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -48,14 +49,16 @@ func Add(
 	if err := r.holders.Setup(ctx, mgr, nil); err != nil {
 		return nil, err
 	}
-	itself := func(u *unstructured.Unstructured) { r.holders.Changed(nameOf(u)) }
+	itself := func(u *unstructured.Unstructured) { r.holders.Changed(nameOf(u), 0) }
+	// Nearly always it is our own write, and the claim's watch is yet to show what followed it.
+	later := func(u *unstructured.Unstructured) { r.holders.Changed(nameOf(u), conditions.WriteDelay) }
 	for _, w := range []struct {
 		at              **holding.Watch
 		group, resource string
 		trim, changed   func(*unstructured.Unstructured)
 	}{
 		{&r.claims, group, "ipaddressclaims", nil, itself},
-		{&r.addresses, group, "ipaddresses", nil, itself},
+		{&r.addresses, group, "ipaddresses", nil, later},
 		{&r.clusters, clusterGroup, "clusters", trimCluster, r.clusterChanged},
 	} {
 		if *w.at, err = holding.NewWatch(clients, w.group, w.resource, versions(), w.trim, w.changed); err != nil {
@@ -119,7 +122,7 @@ func (r *Reconciler) clusterChanged(u *unstructured.Unstructured) {
 			}
 			if c := read[claim](o); c != nil && (c.Spec.ClusterName == u.GetName() ||
 				c.Labels[clusterLabel] == u.GetName()) {
-				r.holders.Changed(nameOf(o))
+				r.holders.Changed(nameOf(o), 0)
 			}
 		}
 	}
@@ -173,7 +176,7 @@ func (r *Reconciler) mayNotTouch(namespace, name string, going bool) bool {
 func (r *Reconciler) answer(
 	ctx context.Context, name types.NamespacedName, c *claim, a *address,
 ) (again time.Duration, err error) {
-	if a == nil && c.Status.AddressRef.Name == "" { // it may have been made a moment ago, or moved here with the claim
+	if a == nil { // it may have been made a moment ago, or moved here with the claim
 		u, err := r.addresses.Live(ctx, name)
 		if err != nil {
 			return 0, err

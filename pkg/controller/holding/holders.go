@@ -20,6 +20,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/informers"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -35,7 +36,7 @@ const (
 
 // Config has the dependencies of Holders.
 type Config struct {
-	Index    *ipam.Index
+	Index    *index.Index
 	Leases   *store.Client
 	Adder    *allocator.Adder
 	Releaser *allocator.Releaser
@@ -87,8 +88,8 @@ func (h *Holders) wake() {
 	}
 }
 
-// Changed makes an object be reconciled.
-func (h *Holders) Changed(name types.NamespacedName) { h.queue.Add(name, 0) }
+// Changed makes an object be reconciled after a delay.
+func (h *Holders) Changed(name types.NamespacedName, after time.Duration) { h.queue.Add(name, after) }
 
 // onTerm queues all objects, and those of all leases, at the beginning of a term.
 func (h *Holders) onTerm(ctx context.Context) error {
@@ -157,8 +158,9 @@ func passing(r ipam.Reason) bool {
 	case ipam.ReasonUnavailable, ipam.ReasonOutcomeUnknown, ipam.ReasonOverloaded, ipam.ReasonInternal,
 		ipam.ReasonForbidden:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // GiveBack frees all that an object holds. What a write of unknown outcome gives it later is freed, too.
