@@ -224,7 +224,9 @@ func (r *Reconciler) answer(
 // reconcileAbsent gives back what a claim had that is gone. The finalizer of the IPAddress says that nobody has seen to
 // it: clusterctl takes it off when it moves a claim to another cluster, where the machine goes on with the address.
 // Then the lease stays, and doctor tells of it.
-func (r *Reconciler) reconcileAbsent(ctx context.Context, name types.NamespacedName, a *address) (time.Duration, error) {
+func (r *Reconciler) reconcileAbsent(
+	ctx context.Context, name types.NamespacedName, a *address,
+) (time.Duration, error) {
 	switch {
 	case a == nil && len(r.holders.Held(name)) > 0:
 		r.holders.Log.Warn("an IPAddressClaim and its IPAddress are gone although nobody gave the address back: was it "+

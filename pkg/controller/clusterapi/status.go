@@ -47,7 +47,8 @@ func (r *Reconciler) publish(
 	if i >= 0 {
 		condition = c.Status.Conditions[i]
 	}
-	if condition["status"] == status && condition["reason"] == reason && (!ready || c.Status.AddressRef.Name == c.Name) {
+	told := condition["status"] == status && condition["reason"] == reason
+	if told && (!ready || c.Status.AddressRef.Name == c.Name) {
 		return 0, nil
 	}
 	next := map[string]any{"type": conditionReady, "status": status, "reason": reason, "message": message}

@@ -133,7 +133,8 @@ func (w *Watch) Version(ctx context.Context) (v schema.GroupVersion, err error) 
 		return v, fmt.Errorf("the versions of %s: %w", w.group, err)
 	}
 	for _, v.Version = range w.versions {
-		if slices.ContainsFunc(g.Versions, func(o metav1.GroupVersionForDiscovery) bool { return o.Version == v.Version }) {
+		if slices.ContainsFunc(g.Versions,
+			func(o metav1.GroupVersionForDiscovery) bool { return o.Version == v.Version }) {
 			w.served.Store(&v.Version)
 			return v, nil
 		}
@@ -211,6 +212,7 @@ func (w *Watch) noticed(_ context.Context, _ *cache.Reflector, err error) {
 		w.absent.Store(true)
 	}
 	if apierrors.IsForbidden(err) && !w.denied.Swap(true) {
-		w.clients.log.Warn("objects cannot be read: a role is missing", "resource", w.resource+"."+w.group, "error", err)
+		w.clients.log.Warn("objects cannot be read: a role is missing", "resource", w.resource+"."+w.group, "error",
+			err)
 	}
 }

@@ -23,7 +23,8 @@ func fates() []fateText {
 	return []fateText{
 		{isGone, "of holders that are gone", ""}, {lives, "of pods that live", "--force"},
 		{mayRun, "of pods that are gone and may still run", "--force"},
-		{hasObject, "of objects that exist", "--force"}, {noPod, "of holders that are no pods", "--force"}, {unread, "of pods that cannot be read", ""},
+		{hasObject, "of objects that exist", "--force"},
+		{noPod, "of holders that are no pods", "--force"}, {unread, "of pods that cannot be read", ""},
 		{isKept, "kept by claims", "--kept"},
 	}
 }
