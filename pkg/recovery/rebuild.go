@@ -84,8 +84,8 @@ func (c *Checker) create(ctx context.Context, all []lease.Lease, in map[string]t
 				failed[pool] = true
 				c.Log.Warn("could not make a lease again", "address", l.Addr.String(), "holder", l.Who(), "error", err)
 			case created:
-				c.Log.Info("made a lease again from what its holder reports", "address", l.Addr.String(), "holder", l.Who(), "pool",
-					l.Pool)
+				c.Log.Info("made a lease again from what its holder reports", "address", l.Addr.String(), "holder",
+					l.Who(), "pool", l.Pool)
 			}
 			return nil
 		})

@@ -229,8 +229,8 @@ func (r *Reconciler) reconcileAbsent(
 ) (time.Duration, error) {
 	switch {
 	case a == nil && len(r.holders.Held(name)) > 0:
-		r.holders.Log.Warn("an IPAddressClaim and its IPAddress are gone although nobody gave the address back: was it "+
-			"moved to another cluster? The lease stays", "claim", name.String())
+		r.holders.Log.Warn("an IPAddressClaim and its IPAddress are gone although nobody gave the address back: was "+
+			"it moved to another cluster? The lease stays", "claim", name.String())
 		return 0, nil
 	case a == nil:
 		return 0, r.holders.GiveBack(ctx, name, "its claim is gone")
