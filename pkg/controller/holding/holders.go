@@ -65,14 +65,23 @@ type Holders struct {
 // Changed.
 func (h *Holders) Setup(ctx context.Context, mgr ctrl.Manager, kind client.Object) error {
 	h.queue = leadership.NewQueue(h.Terms)
-	h.Index.Feed.Subscribe(func(old, l lease.Lease) {
-		if Frees(old, l) {
-			h.wake()
-		}
-	})
+	h.Index.Feed.Subscribe(h.leaseChanged)
 	h.Terms.OnTerm(h.onTerm)
 	return errors.Join(h.wakeByPools(ctx, mgr.GetCache()),
 		h.queue.Serve(mgr, string(h.Kind), kind, reconcile.Func(h.reconcile)))
+}
+
+// leaseChanged wakes those who wait for an address that is free now, and looks after an object that has lost one.
+func (h *Holders) leaseChanged(old, l lease.Lease) {
+	if Frees(old, l) {
+		h.wake()
+	}
+	if old.State != lease.Active || old.Owner == l.Owner {
+		return
+	}
+	if o, ok := workload.ParseOwner(old.Owner); ok && o.Kind == h.Kind {
+		h.queue.Add(types.NamespacedName{Namespace: o.Namespace, Name: o.Name}, wakeDelay)
+	}
 }
 
 // wakeByPools wakes the waiting objects when a pool has changed: it may have addresses for them now.
@@ -133,6 +142,9 @@ func (h *Holders) Held(name types.NamespacedName) []lease.Lease {
 		func(l lease.Lease) bool { return l.State != lease.Active })
 }
 
+// Wait makes an object be reconciled again after the next change of a pool, or when an address becomes free.
+func (h *Holders) Wait(name types.NamespacedName) { h.waiting.Set(name.String(), true) }
+
 // Take gives an object what it lacks of a request, and returns all that it has. A refusal is one that lasts until
 // somebody changes something, or gives an address up: then the object waits, and again is the time after which to
 // ask again. Others are errors.
@@ -142,7 +154,7 @@ func (h *Holders) Take(ctx context.Context, name types.NamespacedName, r allocat
 	ctx, cancel := context.WithTimeout(ctx, allocator.MaxRequestTime)
 	defer cancel()
 	r.Owner, r.Namespace, r.ForObject = h.Owner(name), name.Namespace, true
-	h.waiting.Set(name.String(), true) // before the index is asked: what becomes free meanwhile must not be missed
+	h.Wait(name) // before the index is asked: what becomes free meanwhile must not be missed
 	all, err = h.Adder.Allocate(ctx, r)
 	why, refused := errors.AsType[*ipam.Refusal](err)
 	if refused && !passing(why.Reason) {
@@ -156,7 +168,7 @@ func (h *Holders) Take(ctx context.Context, name types.NamespacedName, r allocat
 func passing(r ipam.Reason) bool {
 	switch r {
 	case ipam.ReasonUnavailable, ipam.ReasonOutcomeUnknown, ipam.ReasonOverloaded, ipam.ReasonInternal,
-		ipam.ReasonForbidden:
+		ipam.ReasonForbidden, ipam.ReasonContainerDeleted:
 		return true
 	default:
 		return false

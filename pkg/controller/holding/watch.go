@@ -21,8 +21,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/bcsnet/bcsnet/pkg/controller/informers"
 )
 
 // Clients are what kinds of others are watched and written by.
@@ -55,19 +53,19 @@ type Watch struct {
 	// served is the version that the API server serves; nil while none is known.
 	served   atomic.Pointer[string]
 	informer cache.SharedIndexInformer
-	// absent is set when there was nothing to list: the kind is not served, or may not be read.
+	// absent is set when the kind was not served, denied when it could not be read.
 	absent, denied atomic.Bool
 }
 
-// NewWatch returns a watch of a resource, which delivers the names of objects that were created, changed or deleted.
-// trim leaves out of an object what nobody reads; nil for only the managed fields.
+// NewWatch returns a watch of a resource, which tells a handler of changes. trim leaves out of an object what nobody
+// reads; nil for only the managed fields.
 func NewWatch(
 	c *Clients, group, resource string, versions []string, trim func(*unstructured.Unstructured),
-	changed func(*unstructured.Unstructured),
+	changed cache.ResourceEventHandler,
 ) (*Watch, error) {
 	w := &Watch{clients: c, group: group, resource: resource, versions: versions}
 	w.informer = cache.NewSharedIndexInformer(w, &unstructured.Unstructured{}, 0, cache.Indexers{})
-	_, err := w.informer.AddEventHandler(informers.Handler(changed, changed))
+	_, err := w.informer.AddEventHandler(changed)
 	return w, errors.Join(err, w.informer.SetTransform(func(o any) (any, error) {
 		if u, ok := o.(*unstructured.Unstructured); ok {
 			u.SetManagedFields(nil)
@@ -88,8 +86,11 @@ func (w *Watch) Start(ctx context.Context) error {
 // Synced reports whether all objects were seen once.
 func (w *Watch) Synced() bool { return w.informer.HasSynced() }
 
-// Seen reports whether all objects were seen once, or there are none that could be.
+// Seen reports whether all objects were seen once, or there are none, as their kind is not served.
 func (w *Watch) Seen() bool { return w.Synced() || w.absent.Load() }
+
+// Denied reports whether objects could not be read, because a role is missing.
+func (w *Watch) Denied() bool { return w.denied.Load() }
 
 // Get returns an object as the watch has it; nil for none. It must not be changed.
 func (w *Watch) Get(name types.NamespacedName) *unstructured.Unstructured {
@@ -208,7 +209,7 @@ func (w *Watch) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (
 // noticed handles the error of a list or watch. The version is looked for again, as the kind may have been replaced.
 func (w *Watch) noticed(_ context.Context, _ *cache.Reflector, err error) {
 	w.served.Store(nil)
-	if errors.Is(err, errNotServed) || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+	if errors.Is(err, errNotServed) || apierrors.IsNotFound(err) {
 		w.absent.Store(true)
 	}
 	if apierrors.IsForbidden(err) && !w.denied.Swap(true) {
