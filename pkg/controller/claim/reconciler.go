@@ -120,7 +120,7 @@ func (r *Reconciler) leaseChanged(old, l lease.Lease) {
 		}
 	}
 	if holding.Frees(old, l) {
-		r.States.enqueueAll(r.States.short.Wake())
+		r.States.enqueueAll(r.States.short.Wake(""))
 	}
 }
 

@@ -74,7 +74,7 @@ func (h *Holders) Setup(ctx context.Context, mgr ctrl.Manager, kind client.Objec
 // leaseChanged wakes those who wait for an address that is free now, and looks after an object that has lost one.
 func (h *Holders) leaseChanged(old, l lease.Lease) {
 	if Frees(old, l) {
-		h.wake()
+		h.wake(h.Index.Pools.CountedAs(l.Pool))
 	}
 	if old.State != lease.Active || old.Owner == l.Owner {
 		return
@@ -87,12 +87,13 @@ func (h *Holders) leaseChanged(old, l lease.Lease) {
 // wakeByPools wakes the waiting objects when a pool has changed: it may have addresses for them now.
 func (h *Holders) wakeByPools(ctx context.Context, pools cache.Cache) error {
 	_, err := informers.Watch(ctx, pools, &v1.BCSNetPool{},
-		informers.SpecHandler(func(*v1.BCSNetPool) { h.wake() }, nil))
+		informers.SpecHandler(func(*v1.BCSNetPool) { h.wake("") }, nil))
 	return err
 }
 
-func (h *Holders) wake() {
-	for _, name := range h.waiting.Wake() {
+// wake queues the objects that wait for a pool; empty for all.
+func (h *Holders) wake(pool string) {
+	for _, name := range h.waiting.Wake(pool) {
 		h.queue.Add(nameOf(name), wakeDelay)
 	}
 }
@@ -154,7 +155,8 @@ func (h *Holders) Take(ctx context.Context, name types.NamespacedName, r allocat
 	ctx, cancel := context.WithTimeout(ctx, allocator.MaxRequestTime)
 	defer cancel()
 	r.Owner, r.Namespace, r.ForObject = h.Owner(name), name.Namespace, true
-	h.Wait(name) // before the index is asked: what becomes free meanwhile must not be missed
+	// Before the index is asked: what becomes free meanwhile must not be missed.
+	h.waiting.For(name.String(), h.Index.Pools.CountedAs(r.Pool))
 	all, err = h.Adder.Allocate(ctx, r)
 	why, refused := errors.AsType[*ipam.Refusal](err)
 	if refused && !passing(why.Reason) {
