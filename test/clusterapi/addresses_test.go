@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -70,16 +71,84 @@ func TestMove(t *testing.T) {
 
 	s.pause("green", true)
 	s.settled()
-	for _, kind := range []string{"IPAddress", "IPAddressClaim"} { // as clusterctl does it: what is owned first
-		s.patch(s.object(kind, "m-0"), `{"metadata":{"finalizers":[]}}`)
-		s.remove(s.object(kind, "m-0"))
-	}
-	s.gone("IPAddressClaim", "m-0")
+	s.moveAway("m-0")
 	s.remove(s.object("Cluster", "green"))
 	s.settled()
 	if state, owner := s.lease(s.prefix + "3"); state != "Active" {
 		t.Errorf("the address of a machine that moved away is %s (%s)", state, owner)
 	}
+}
+
+// moveAway deletes a claim and its IPAddress as clusterctl does when it has moved them: what is owned first, and each
+// whatever finalizers it has.
+func (s *site) moveAway(claim string) {
+	s.Helper()
+	for _, kind := range []string{"IPAddress", "IPAddressClaim"} {
+		s.patch(s.object(kind, claim), `{"metadata":{"annotations":{"clusterctl.cluster.x-k8s.io/delete-for-move":""}}}`)
+		s.remove(s.object(kind, claim))
+		if s.get(kind, claim) != nil {
+			s.patch(s.object(kind, claim), `{"metadata":{"finalizers":[]}}`)
+		}
+		s.gone(kind, claim)
+	}
+}
+
+// An IPAddress that is there before its claim stays, and becomes the claim's: what it lacks is added, and what it has of
+// others is left.
+func TestIPAddressBeforeClaim(t *testing.T) {
+	install(t, "v1beta2")
+	start(t, nil)
+	s := newSite(t)
+	early := s.object("IPAddress", "m-0")
+	early.Object["spec"] = map[string]any{
+		"claimRef": map[string]any{"name": "m-0"}, "poolRef": s.poolRef("BCSNetPool", s.pool),
+		"address": s.prefix + "2", "prefix": int64(24), "gateway": s.prefix + "254",
+	}
+	other := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Thing", Name: "thing", UID: "abc"}
+	early.SetOwnerReferences([]metav1.OwnerReference{other})
+	s.create(early)
+	s.settled()
+	claim := s.claim("m-0")
+	if got := s.answered("m-0"); got != s.prefix+"2" {
+		t.Errorf("it has %s", got)
+	}
+	s.wantAddress(claim, s.pool, map[string]any{
+		"address": s.prefix + "2", "prefix": int64(24), "gateway": s.prefix + "254",
+	}, other)
+	if now := s.get("IPAddress", "m-0"); now.GetUID() != early.GetUID() {
+		t.Error("the IPAddress was replaced")
+	}
+	s.remove(claim)
+	s.becomes(s.prefix+"2", "Available")
+	s.gone("IPAddress", "m-0")
+}
+
+// An address that an operator takes from a claim is taken again, because its IPAddress names it. If somebody else was
+// faster, the claim says so, and nobody has it twice.
+func TestLeaseTakenAway(t *testing.T) {
+	install(t, "v1beta2")
+	start(t, nil)
+	s := newSite(t)
+	s.claim("m-0")
+	has := s.answered("m-0")
+	s.setLease(has, `{"status":"Available","owner":""}`)
+	s.becomes(has, "Active")
+	if _, owner := s.lease(has); owner != "capi/"+s.namespace+"/m-0" {
+		t.Errorf("address %s is of %s", has, owner)
+	}
+	s.answered("m-0")
+	s.setLease(has, `{"owner":"machine-7"}`)
+	s.refused("m-0", "AllocationFailed", has)
+	s.setLease(has, `{"status":"Available","owner":""}`)
+	if got := s.answered("m-0"); got != has {
+		t.Errorf("it has %s", got)
+	}
+}
+
+// setLease changes the lease of an address by hand.
+func (s *site) setLease(address, status string) {
+	s.Helper()
+	s.patch(&v1.BCSNetIP{ObjectMeta: metav1.ObjectMeta{Name: address}}, `{"status":`+status+`}`)
 }
 
 // What somebody took off an IPAddress comes back. One that somebody deletes stays until its claim goes.

@@ -70,8 +70,10 @@ func TestAnswered(t *testing.T) {
 	}
 }
 
-// wantAddress compares the IPAddress of a claim with what the contract says.
-func (s *site) wantAddress(claim *unstructured.Unstructured, pool string, spec map[string]any) {
+// wantAddress compares the IPAddress of a claim with what the contract says. before are owners that it had already.
+func (s *site) wantAddress(
+	claim *unstructured.Unstructured, pool string, spec map[string]any, before ...metav1.OwnerReference,
+) {
 	s.Helper()
 	var p v1.BCSNetPool
 	if err := admin.Get(s.Context(), client.ObjectKey{Name: pool}, &p); err != nil {
@@ -86,7 +88,7 @@ func (s *site) wantAddress(claim *unstructured.Unstructured, pool string, spec m
 	if diff := cmp.Diff([]string{"ipam.cluster.x-k8s.io/protect-address"}, u.GetFinalizers()); diff != "" {
 		s.Errorf("finalizers (-want +got): %s", diff)
 	}
-	owners := []metav1.OwnerReference{
+	owners := append(before, []metav1.OwnerReference{
 		{
 			APIVersion: "ipam.cluster.x-k8s.io/" + served, Kind: "IPAddressClaim", Name: claim.GetName(), UID: claim.GetUID(),
 			Controller: new(true), BlockOwnerDeletion: new(true),
@@ -95,7 +97,7 @@ func (s *site) wantAddress(claim *unstructured.Unstructured, pool string, spec m
 			APIVersion: v1.GroupVersion.String(), Kind: "BCSNetPool", Name: pool, UID: p.UID,
 			Controller: new(false), BlockOwnerDeletion: new(true),
 		},
-	}
+	}...)
 	if diff := cmp.Diff(owners, u.GetOwnerReferences()); diff != "" {
 		s.Errorf("owners (-want +got): %s", diff)
 	}
@@ -170,6 +172,21 @@ func TestPausedClusters(t *testing.T) {
 
 	s.patch(s.object("IPAddressClaim", "c"), `{"metadata":{"annotations":{"cluster.x-k8s.io/paused":null}}}`)
 	s.answered("c")
+
+	pool := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: s.pool}}
+	s.patch(pool, `{"metadata":{"annotations":{"cluster.x-k8s.io/paused":""}}}`)
+	s.settled()
+	s.claim("d")
+	waits("d")
+	has, _, _ := unstructured.NestedString(s.get("IPAddress", "c").Object, "spec", "address")
+	s.remove(s.object("IPAddressClaim", "c"))
+	s.settled()
+	if state, _ := s.lease(has); state != "Active" || s.get("IPAddress", "c") == nil {
+		t.Errorf("address %s went back although its pool is paused", has)
+	}
+	s.patch(pool, `{"metadata":{"annotations":{"cluster.x-k8s.io/paused":null}}}`)
+	s.answered("d")
+	s.gone("IPAddress", "c")
 }
 
 // A claim says in the contract's words why it has no address, and gets one when that has changed.

@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -53,6 +56,139 @@ func TestKilledBetweenWrites(t *testing.T) {
 			})
 		}
 	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A claim is deleted while its IPAddress is being made: whether that comes to be or not, the address goes back.
+func TestDeletedMeanwhile(t *testing.T) {
+	install(t, "v1beta2")
+	for how, then := range map[string]intercept.Hook{
+		"made":       func(r *http.Request, next http.RoundTripper) (*http.Response, error) { return next.RoundTrip(r) },
+		"unanswered": intercept.LoseAnswer(errors.New("the connection is cut")),
+		"refused":    intercept.Answer(http.StatusForbidden, metav1.StatusReasonForbidden, 0),
+	} {
+		t.Run(how, func(t *testing.T) {
+			s := newSite(t)
+			tap, gate := &intercept.Tap{}, intercept.NewGate()
+			here := func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/"+s.namespace+"/") }
+			tap.On(intercept.All(intercept.Of("ipaddresses"), intercept.Method(http.MethodPost), here),
+				func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+					return gate.Hold(r, roundTripper(func(r *http.Request) (*http.Response, error) { return then(r, next) }))
+				})
+			start(t, tap)
+			claim := s.claim("m-0")
+			<-gate.Arrived()
+			if state, _ := s.lease(s.prefix + "1"); state != "Active" {
+				t.Errorf("the address is %s before its IPAddress is made", state)
+			}
+			s.remove(claim)
+			s.gone("IPAddressClaim", "m-0")
+			gate.Open()
+			s.becomes(s.prefix+"1", "Available")
+			s.gone("IPAddress", "m-0")
+		})
+	}
+}
+
+// Many more claims than addresses: each address is of one claim, those who wait get what others give back, and waiting
+// costs no requests.
+func TestManyClaimsForFewAddresses(t *testing.T) {
+	controlplane.TakesLong(t)
+	install(t, "v1beta2")
+	tap := &intercept.Tap{}
+	start(t, tap)
+	s := newSite(t, func(p *v1.BCSNetPool) { p.Spec.AvailableIPs = []string{p.Spec.Net + "/25"} })
+	const claims, addresses = 1000, 127 // the network's own address is none
+	for i := range claims {
+		s.claim(fmt.Sprintf("m-%d", i))
+	}
+	look := func() (who map[string]string, waiting int) {
+		who = map[string]string{}
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(s.object("IPAddressClaim", "").GroupVersionKind())
+		if err := admin.List(t.Context(), list, client.InNamespace(s.namespace)); err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range list.Items {
+			conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+			if len(conditions) > 0 && conditions[0].(map[string]any)["reason"] == "PoolExhausted" {
+				waiting++
+			}
+		}
+		list.SetGroupVersionKind(s.object("IPAddress", "").GroupVersionKind())
+		if err := admin.List(t.Context(), list, client.InNamespace(s.namespace)); err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range list.Items {
+			if u.GetDeletionTimestamp() != nil {
+				continue
+			}
+			a, _, _ := unstructured.NestedString(u.Object, "spec", "address")
+			if other, twice := who[a]; twice {
+				t.Errorf("%s is of %s and %s", a, other, u.GetName())
+			}
+			who[a] = u.GetName()
+		}
+		return who, waiting
+	}
+	settle := func(waiting int) (who map[string]string) {
+		controlplane.Eventually(t, func() error {
+			have, wait := look()
+			if who = have; len(have) != addresses || wait != waiting {
+				return fmt.Errorf("%d claims have addresses, and %d wait", len(have), wait)
+			}
+			return nil
+		})
+		return who
+	}
+	first := settle(claims - addresses)
+	tap.Forget()
+	for _, name := range first {
+		s.remove(s.object("IPAddressClaim", name))
+	}
+	settle(claims - 2*addresses)
+	if n := s.leases(); n != addresses {
+		t.Errorf("%d leases", n)
+	}
+	count := func(matches ...intercept.Match) int { return tap.Count(intercept.All(matches...)) }
+	if n := count(intercept.Of("ipaddressclaims"), intercept.Writes); n > 3*addresses {
+		t.Errorf("%d writes of claims for %d new answers", n, addresses)
+	}
+	if n := count(intercept.Of("ipaddresses"), intercept.Method(http.MethodGet)); n > 6*addresses {
+		t.Errorf("%d reads of IPAddresses for %d new answers", n, addresses)
+	}
+	if n := count(intercept.Of("bcsnetips"), intercept.Writes); n > 3*addresses {
+		t.Errorf("%d writes of leases for %d that changed hands", n, addresses)
+	}
+}
+
+// A pool that is deleted gives no new addresses and stays until the claims that have some are gone.
+func TestPoolGoes(t *testing.T) {
+	install(t, "v1beta2")
+	start(t, nil)
+	s := newSite(t)
+	claim := s.claim("m-0")
+	has := s.answered("m-0")
+	pool := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: s.pool}}
+	s.remove(pool)
+	s.claim("m-1")
+	s.refused("m-1", "PoolNotReady", s.pool)
+	if state, _ := s.lease(has); state != "Active" || s.condition("m-0") != "True/Ready" {
+		t.Errorf("address %s is %s, and the claim is %s", has, state, s.condition("m-0"))
+	}
+	s.remove(claim)
+	s.gone("IPAddress", "m-0")
+	controlplane.Eventually(t, func() error {
+		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(pool), pool); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the pool is there: %v", err)
+		}
+		return nil
+	})
+	s.newPool(s.pool)
+	s.answered("m-1")
 }
 
 // leases counts the leases of the site's pool that are in use.

@@ -170,7 +170,7 @@ var sites atomic.Int32
 func newSite(t *testing.T, changes ...func(*v1.BCSNetPool)) *site {
 	t.Helper()
 	n := sites.Add(1)
-	s := &site{T: t, namespace: fmt.Sprintf("fleet-%d", n), prefix: fmt.Sprintf("10.%d.0.", 100+n)}
+	s := &site{T: t, namespace: fmt.Sprintf("fleet-%d", n), prefix: fmt.Sprintf("10.%d.%d.", 100+n/250, n%250)}
 	s.pool = s.namespace
 	s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}})
 	s.newPool(s.pool, changes...)

@@ -3,6 +3,7 @@ package clusterapi
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -29,7 +29,7 @@ func (r *Reconciler) keepAddress(ctx context.Context, c *claim, a *address, l le
 	}
 	var pool v1.BCSNetPool
 	if err := r.pools.Get(ctx, types.NamespacedName{Name: c.Spec.PoolRef.Name}, &pool); err != nil {
-		return err
+		return fmt.Errorf("pool %s: %v", c.Spec.PoolRef.Name, err) //nolint:errorlint // it is not the IPAddress that is gone
 	}
 	owners := owners(c, &pool, served)
 	if a == nil {
@@ -126,37 +126,4 @@ func newAddress(
 		u.SetLabels(map[string]string{clusterLabel: name})
 	}
 	return u
-}
-
-// release gives the address of a claim back, and then lets its IPAddress go: in this order, so that a leader that is
-// killed between the two leaves the finalizer for the next one.
-func (r *Reconciler) release(ctx context.Context, name types.NamespacedName, a *address, why string) error {
-	if err := r.holders.GiveBack(ctx, name, why); err != nil || a == nil {
-		return err
-	}
-	at, err := r.addresses.At(ctx, name.Namespace)
-	if err != nil {
-		return err
-	}
-	if i := slices.Index(a.Finalizers, protect); i >= 0 {
-		text, err := json.Marshal(map[string]any{"metadata": map[string]any{
-			"uid": a.UID, "resourceVersion": a.ResourceVersion,
-			"finalizers": slices.Delete(slices.Clone(a.Finalizers), i, i+1),
-		}})
-		if err != nil {
-			return err
-		}
-		_, err = at.Patch(ctx, name.Name, types.MergePatchType, text, metav1.PatchOptions{})
-		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) { // the watch brings what it is now
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if a.DeletionTimestamp != nil {
-		return nil
-	}
-	err = at.Delete(ctx, name.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &a.UID}})
-	return client.IgnoreNotFound(err)
 }

@@ -18,9 +18,11 @@ const (
 	claimKind    = "IPAddressClaim"
 	addressKind  = "IPAddress"
 	poolKind     = "BCSNetPool"
-	// clusterLabel names the Cluster of an object, pausedAnnotation stops whoever reconciles one.
+	// clusterLabel names the Cluster of an object, pausedAnnotation stops whoever reconciles one, and movedAnnotation is
+	// on what is deleted because clusterctl has moved it to another cluster.
 	clusterLabel     = "cluster.x-k8s.io/cluster-name"
 	pausedAnnotation = "cluster.x-k8s.io/paused"
+	movedAnnotation  = "clusterctl.cluster.x-k8s.io/delete-for-move"
 	// protect is the finalizer of an IPAddress: it goes when its address is given back.
 	protect = "ipam.cluster.x-k8s.io/protect-address"
 )
@@ -106,6 +108,7 @@ func trimCluster(u *unstructured.Unstructured) {
 	trimmed.SetName(u.GetName())
 	trimmed.SetUID(u.GetUID())
 	trimmed.SetResourceVersion(u.GetResourceVersion())
+	trimmed.SetGeneration(u.GetGeneration())
 	if text, ok := u.GetAnnotations()[pausedAnnotation]; ok {
 		trimmed.SetAnnotations(map[string]string{pausedAnnotation: text})
 	}
@@ -123,9 +126,4 @@ func read[T any](u *unstructured.Unstructured) *T {
 		return nil
 	}
 	return o
-}
-
-func isPaused(annotations map[string]string) bool {
-	_, paused := annotations[pausedAnnotation]
-	return paused
 }

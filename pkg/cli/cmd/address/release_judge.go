@@ -164,8 +164,8 @@ func (v *ipRelease) refusal(f finding) error {
 	case hasObject:
 		o := f.object
 		return app.Refuse(app.ReasonObjectExists, "%s, and the %s %s", text, o.What(), o.Text).
-			WithHint("delete it, and the address is released: kubectl -n %s delete %s %s; to take it away all the "+
-				"same: %s --force", o.Namespace, strings.ToLower(o.What()), o.Name, again)
+			WithHint("delete it, and the address is released: kubectl -n %s delete %s %s", o.Namespace,
+				strings.ToLower(o.What()), o.Name)
 	case noPod: // nobody can check whether it is gone
 		return app.Refuse(app.ReasonHolderUnverified, "%s, and that is no pod", text).
 			WithHint("to release it all the same: %s --force", again)
