@@ -6,8 +6,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// addObject plans the lease of an address that an object says it has, if nobody holds it. Of two objects that say so of
-// one address, and of an object that holds another one of the family, nobody knows who is right: a conflict each.
+// addObject plans the lease of an address that an object says it has, if nobody holds it, and the object holds no other
+// one of the family. Of two objects that say so of one address, the first gets it.
 func (m *maker) addObject(o Object) {
 	pool, ok := m.Index.Pools.OwnerOf(o.Addr)
 	if !ok || m.Lost == nil || !m.Lost(m.Index.Pools.CountedAs(pool)) {

@@ -94,7 +94,8 @@ func Make(in Input) Plan {
 		}
 	}
 	if in.Objects != nil {
-		for o := range in.Objects {
+		byOwner := func(a, b Object) int { return cmp.Compare(a.Owner, b.Owner) }
+		for _, o := range slices.SortedFunc(in.Objects, byOwner) {
 			m.addObject(o)
 		}
 	}

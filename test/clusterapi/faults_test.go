@@ -18,13 +18,23 @@ import (
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
-// The leader ends between any two of its writes: the next one goes on, with the same address, and leaves nothing.
+// The leader ends between any two of its writes, when it answers a claim and when that is deleted: the next one goes on,
+// with the same address, and leaves nothing.
 func TestKilledBetweenWrites(t *testing.T) {
 	install(t, "v1beta2")
-	for step, stuck := range map[string]intercept.Match{
-		"before the lease":        intercept.All(intercept.Of("bcsnetips"), intercept.Method(http.MethodPut, http.MethodPatch)),
-		"before the IPAddress":    intercept.All(intercept.Of("ipaddresses"), intercept.Method(http.MethodPost)),
-		"before the claim's part": intercept.All(intercept.Of("ipaddressclaims"), intercept.Method(http.MethodPatch)),
+	of := func(resource string, methods ...string) intercept.Match {
+		return intercept.All(intercept.Of(resource), intercept.Method(methods...))
+	}
+	for step, c := range map[string]struct {
+		stuck    intercept.Match
+		deletion bool
+	}{
+		"before the lease":           {stuck: of("bcsnetips", http.MethodPut)},
+		"before the IPAddress":       {stuck: of("ipaddresses", http.MethodPost)},
+		"before the claim's part":    {stuck: of("ipaddressclaims", http.MethodPatch)},
+		"before the deletion":        {stuck: of("ipaddresses", http.MethodDelete), deletion: true},
+		"before the address is free": {stuck: of("bcsnetips", http.MethodPut), deletion: true},
+		"before the finalizer goes":  {stuck: of("ipaddresses", http.MethodPatch), deletion: true},
 	} {
 		for how, hook := range map[string]intercept.Hook{
 			"unsent":     intercept.Fail(errors.New("the leader is killed")),
@@ -33,25 +43,36 @@ func TestKilledBetweenWrites(t *testing.T) {
 			t.Run(step+", "+how, func(t *testing.T) {
 				s := newSite(t)
 				tap := &intercept.Tap{}
-				defer tap.On(stuck, hook)()
 				first := start(t, tap)
-				claim := s.claim("m-0")
-				controlplane.Eventually(t, func() error {
-					if tap.Count(stuck) == 0 {
-						return errors.New("it has not come to that yet")
+				ends := func(change func()) {
+					tap.Forget()
+					defer tap.On(c.stuck, hook)()
+					change()
+					controlplane.Eventually(t, func() error {
+						if tap.Count(c.stuck) == 0 {
+							return errors.New("it has not come to that yet")
+						}
+						return nil
+					})
+					if err := first.Stop(); err != nil {
+						t.Fatal(err)
 					}
-					return nil
-				})
-				if err := first.Stop(); err != nil {
-					t.Fatal(err)
+					start(t, nil)
 				}
-				start(t, nil)
-				has := s.answered("m-0")
-				if n := s.leases(); n != 1 {
-					t.Errorf("%d leases", n)
+				deletes := func() { s.remove(s.object("IPAddressClaim", "m-0")) }
+				if c.deletion {
+					s.claim("m-0")
+					s.answered("m-0")
+					ends(deletes)
+				} else {
+					ends(func() { s.claim("m-0") })
+					s.answered("m-0")
+					if n := s.leases(); n != 1 {
+						t.Errorf("%d leases", n)
+					}
+					deletes()
 				}
-				s.remove(claim)
-				s.becomes(has, "Available")
+				s.becomes(s.prefix+"1", "Available")
 				s.gone("IPAddress", "m-0")
 			})
 		}
