@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -16,11 +17,11 @@ func addHolders(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, c *core
 	if !o.ClusterAPI {
 		return nil
 	}
-	clients, err := holding.NewClients(cfg, mgr.GetHTTPClient(), log)
+	client, err := dynamic.NewForConfigAndClient(cfg, mgr.GetHTTPClient())
 	if err != nil {
 		return err
 	}
-	c.claimants, err = clusterapi.Add(ctx, mgr, clients, holding.Config{
+	c.claimants, err = clusterapi.Add(ctx, mgr, client, holding.Config{
 		Index: c.index, Leases: c.leases, Adder: c.alloc.Adder, Releaser: c.alloc.Releaser, Terms: c.leads,
 		Ready: c.ready, Log: log,
 	})

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,7 +37,7 @@ type Reconciler struct {
 
 // Add makes the leader answer claims.
 func Add(
-	ctx context.Context, mgr ctrl.Manager, clients *holding.Clients, o holding.Config,
+	ctx context.Context, mgr ctrl.Manager, c dynamic.Interface, o holding.Config,
 ) (r *Reconciler, err error) {
 	r = &Reconciler{
 		holders: holding.Holders{Config: o, Kind: workload.OwnerClusterAPI}, pools: mgr.GetCache(),
@@ -64,7 +65,8 @@ func Add(
 		{&r.addresses, group, "ipaddresses", nil, informers.Handler(later, later)},
 		{&r.clusters, clusterGroup, "clusters", trimCluster, informers.SpecHandler(r.clusterChanged, nil)},
 	} {
-		if *w.at, err = holding.NewWatch(clients, w.group, w.resource, versions(), w.trim, w.changed); err != nil {
+		*w.at, err = holding.NewWatch(c, o.Log, w.group, w.resource, versions(), w.trim, w.changed)
+		if err != nil {
 			return nil, err
 		}
 		if err := mgr.Add(manager.RunnableFunc((*w.at).Start)); err != nil {

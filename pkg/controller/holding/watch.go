@@ -2,12 +2,8 @@ package holding
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net/http"
-	"slices"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,41 +13,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
-
-// Clients are what kinds of others are watched and written by.
-type Clients struct {
-	dynamic   dynamic.Interface
-	discovery rest.Interface
-	log       *slog.Logger
-}
-
-// NewClients returns the clients of an account.
-func NewClients(cfg *rest.Config, h *http.Client, log *slog.Logger) (*Clients, error) {
-	objects, err := dynamic.NewForConfigAndClient(cfg, h)
-	if err != nil {
-		return nil, err
-	}
-	d, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, h)
-	if err != nil {
-		return nil, err
-	}
-	return &Clients{objects, d.RESTClient(), log}, nil
-}
 
 // Watch watches the objects of a kind that another system brings, now or later, in the first of some versions that the
 // API server serves. It is the reader and writer of these objects, too.
 type Watch struct {
-	clients  *Clients
+	client   dynamic.Interface
+	log      *slog.Logger
 	group    string
 	resource string
 	versions []string
 	// served is the version that the API server serves; nil while none is known.
-	served   atomic.Pointer[string]
+	served   atomic.Pointer[schema.GroupVersion]
 	informer cache.SharedIndexInformer
 	// absent is set when the kind was not served, denied when it could not be read.
 	absent, denied atomic.Bool
@@ -60,10 +35,10 @@ type Watch struct {
 // NewWatch returns a watch of a resource, which tells a handler of changes. trim leaves out of an object what nobody
 // reads; nil for only the managed fields.
 func NewWatch(
-	c *Clients, group, resource string, versions []string, trim func(*unstructured.Unstructured),
-	changed cache.ResourceEventHandler,
+	c dynamic.Interface, log *slog.Logger, group, resource string, versions []string,
+	trim func(*unstructured.Unstructured), changed cache.ResourceEventHandler,
 ) (*Watch, error) {
-	w := &Watch{clients: c, group: group, resource: resource, versions: versions}
+	w := &Watch{client: c, log: log, group: group, resource: resource, versions: versions}
 	w.informer = cache.NewSharedIndexInformer(w, &unstructured.Unstructured{}, 0, cache.Indexers{})
 	_, err := w.informer.AddEventHandler(changed)
 	return w, errors.Join(err, w.informer.SetTransform(func(o any) (any, error) {
@@ -117,28 +92,19 @@ var errNotServed = errors.New("the API server does not serve the kind")
 
 // Version returns the group and version that the API server serves; it asks if that is not known.
 func (w *Watch) Version(ctx context.Context) (v schema.GroupVersion, err error) {
-	v.Group = w.group
 	if served := w.served.Load(); served != nil {
-		v.Version = *served
-		return v, nil
+		return *served, nil
 	}
-	var g metav1.APIGroup
-	body, err := w.clients.discovery.Get().AbsPath("/apis/"+w.group).SetHeader("Accept", "application/json").DoRaw(ctx)
-	switch {
-	case apierrors.IsNotFound(err):
-		return v, errNotServed
-	case err != nil:
-		return v, err
-	}
-	if err := json.Unmarshal(body, &g); err != nil {
-		return v, fmt.Errorf("the versions of %s: %w", w.group, err)
-	}
+	v.Group = w.group
 	for _, v.Version = range w.versions {
-		if slices.ContainsFunc(g.Versions,
-			func(o metav1.GroupVersionForDiscovery) bool { return o.Version == v.Version }) {
-			w.served.Store(&v.Version)
-			return v, nil
+		_, err := w.client.Resource(v.WithResource(w.resource)).List(ctx, metav1.ListOptions{Limit: 1})
+		if apierrors.IsNotFound(err) {
+			continue
 		}
+		if err == nil {
+			w.served.Store(&v)
+		}
+		return v, err
 	}
 	return v, errNotServed
 }
@@ -149,7 +115,7 @@ func (w *Watch) At(ctx context.Context, namespace string) (dynamic.ResourceInter
 	if err != nil {
 		return nil, err
 	}
-	return w.clients.dynamic.Resource(v.WithResource(w.resource)).Namespace(namespace), nil
+	return w.client.Resource(v.WithResource(w.resource)).Namespace(namespace), nil
 }
 
 // Live reads an object from the API server; nil if there is none. A kind that is not served is an error.
@@ -213,7 +179,7 @@ func (w *Watch) noticed(_ context.Context, _ *cache.Reflector, err error) {
 		w.absent.Store(true)
 	}
 	if apierrors.IsForbidden(err) && !w.denied.Swap(true) {
-		w.clients.log.Warn("objects cannot be read: a role is missing", "resource", w.resource+"."+w.group, "error",
+		w.log.Warn("objects cannot be read: a role is missing", "resource", w.resource+"."+w.group, "error",
 			err)
 	}
 }
