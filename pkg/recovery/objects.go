@@ -1,10 +1,29 @@
 package recovery
 
 import (
+	"net/netip"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/workload"
 )
+
+// ObjectOf returns the address that an IPAddress of Cluster API says its claim has of one of our pools; ok is false for
+// any other.
+func ObjectOf(u *unstructured.Unstructured) (o Object, ok bool) {
+	spec := func(path ...string) string {
+		text, _, _ := unstructured.NestedString(u.Object, append([]string{"spec"}, path...)...)
+		return text
+	}
+	addr, err := netip.ParseAddr(spec("address"))
+	owner := workload.OwnerObject{Kind: workload.OwnerClusterAPI, Namespace: u.GetNamespace(), Name: u.GetName()}
+	return Object{Owner: owner.String(), Namespace: owner.Namespace, Addr: addr.Unmap()}, err == nil &&
+		spec("claimRef", "name") == owner.Name && spec("poolRef", "kind") == "BCSNetPool" &&
+		spec("poolRef", "apiGroup") == v1.GroupVersion.Group
+}
 
 // addObject plans the lease of an address that an object says it has, if nobody holds it, and the object holds no other
 // one of the family. Of two objects that say so of one address, the first gets it.

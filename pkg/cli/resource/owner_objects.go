@@ -2,7 +2,6 @@ package resource
 
 import (
 	"context"
-	"net/netip"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -103,15 +102,9 @@ func ListReports(ctx context.Context, s *app.App) (all []recovery.Object, err er
 		return nil, err
 	}
 	err = eachServed(ctx, c, clusterAPI("ipaddresses"), func(u *unstructured.Unstructured) {
-		kind, _, _ := unstructured.NestedString(u.Object, "spec", "poolRef", "kind")
-		claim, _, _ := unstructured.NestedString(u.Object, "spec", "claimRef", "name")
-		text, _, _ := unstructured.NestedString(u.Object, "spec", "address")
-		addr, err := netip.ParseAddr(text)
-		if err != nil || kind != "BCSNetPool" || claim != u.GetName() {
-			return
+		if o, ok := recovery.ObjectOf(u); ok {
+			all = append(all, o)
 		}
-		o := workload.OwnerObject{Kind: workload.OwnerClusterAPI, Namespace: u.GetNamespace(), Name: claim}
-		all = append(all, recovery.Object{Owner: o.String(), Namespace: o.Namespace, Addr: addr.Unmap()})
 	})
 	return all, err
 }

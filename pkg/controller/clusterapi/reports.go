@@ -23,12 +23,7 @@ func (r *Reconciler) Objects() iter.Seq[recovery.Object] {
 			return
 		}
 		for _, u := range r.addresses.All() {
-			a := read[address](u)
-			if a == nil || !a.Spec.PoolRef.isOurs() || a.Spec.ClaimRef.Name != a.Name || !a.addr().IsValid() {
-				continue
-			}
-			o := recovery.Object{Owner: r.holders.Owner(nameOf(u)), Namespace: a.Namespace, Addr: a.addr()}
-			if !yield(o) {
+			if o, ok := recovery.ObjectOf(u); ok && !yield(o) {
 				return
 			}
 		}

@@ -39,7 +39,7 @@ func NewWatch(
 	trim func(*unstructured.Unstructured), changed cache.ResourceEventHandler,
 ) (*Watch, error) {
 	w := &Watch{client: c, log: log, group: group, resource: resource, versions: versions}
-	w.informer = cache.NewSharedIndexInformer(w, &unstructured.Unstructured{}, 0, cache.Indexers{})
+	w.informer = cache.NewSharedIndexInformer(w.all(), &unstructured.Unstructured{}, 0, cache.Indexers{})
 	_, err := w.informer.AddEventHandler(changed)
 	return w, errors.Join(err, w.informer.SetTransform(func(o any) (any, error) {
 		if u, ok := o.(*unstructured.Unstructured); ok {
@@ -134,42 +134,31 @@ func (w *Watch) Live(ctx context.Context, name types.NamespacedName) (*unstructu
 	return u, err
 }
 
-var _ cache.ListerWatcherWithContext = (*Watch)(nil)
-
-// IsWatchListSemanticsUnSupported returns true: after a failed start with events the wait does not end with its
+// listsFirst makes an informer start with a list: after a failed start with events, its wait does not end with its
 // context.
-func (*Watch) IsWatchListSemanticsUnSupported() bool { return true }
+type listsFirst struct{ *cache.ListWatch }
 
-// List lists the objects of the kind.
-func (w *Watch) List(opts metav1.ListOptions) (runtime.Object, error) {
-	return w.ListWithContext(context.Background(), opts)
-}
+// IsWatchListSemanticsUnSupported returns true.
+func (listsFirst) IsWatchListSemanticsUnSupported() bool { return true }
 
-// Watch watches the objects of the kind.
-func (w *Watch) Watch(opts metav1.ListOptions) (watch.Interface, error) {
-	return w.WatchWithContext(context.Background(), opts)
-}
-
-// ListWithContext lists the objects of the kind.
-func (w *Watch) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-	at, err := w.At(ctx, metav1.NamespaceAll)
-	if err != nil {
-		return nil, err
-	}
-	list, err := at.List(ctx, opts)
-	if err != nil {
-		return nil, err
-	}
-	return list, nil
-}
-
-// WatchWithContext watches the objects of the kind.
-func (w *Watch) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-	at, err := w.At(ctx, metav1.NamespaceAll)
-	if err != nil {
-		return nil, err
-	}
-	return at.Watch(ctx, opts)
+// all lists and watches the objects of all namespaces.
+func (w *Watch) all() cache.ListerWatcher {
+	return listsFirst{&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+			at, err := w.At(ctx, metav1.NamespaceAll)
+			if err != nil {
+				return nil, err
+			}
+			return at.List(ctx, opts)
+		},
+		WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+			at, err := w.At(ctx, metav1.NamespaceAll)
+			if err != nil {
+				return nil, err
+			}
+			return at.Watch(ctx, opts)
+		},
+	}}
 }
 
 // noticed handles the error of a list or watch. The version is looked for again, as the kind may have been replaced.
