@@ -780,7 +780,7 @@ func claimCases() map[string]checkCase {
 					}))
 				}
 				s.Owners = []string{"capi/fleet/here"}
-			}, []string{"owner-missing ip/10.1.0.25: held for 1h, and the IPAddressClaim fleet/gone does not exist"},
+			}, []string{"owner-missing ip/10.1.0.25: held for 2d, and the IPAddressClaim fleet/gone does not exist"},
 		},
 		"a claim in conflict": {says(v1.ConditionConflict, metav1.ConditionTrue, "AddressesShared",
 			"claim a/b names 10.1.0.9, too"), []string{"claim-conflict claim/default/web: claim a/b names 10.1.0.9, " +
