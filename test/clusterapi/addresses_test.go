@@ -3,12 +3,13 @@ package clusterapi_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -127,28 +128,59 @@ func TestIPAddressBeforeClaim(t *testing.T) {
 // faster, the claim says so, and nobody has it twice.
 func TestLeaseTakenAway(t *testing.T) {
 	install(t, "v1beta2")
-	start(t, nil)
+	c := start(t, nil)
 	s := newSite(t)
 	s.claim("m-0")
-	has := s.answered("m-0")
-	s.setLease(has, `{"status":"Available","owner":""}`)
-	s.becomes(has, "Active")
-	if _, owner := s.lease(has); owner != "capi/"+s.namespace+"/m-0" {
-		t.Errorf("address %s is of %s", has, owner)
+	has, owner := s.answered("m-0"), "capi/"+s.namespace+"/m-0"
+	take := func() {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodDelete,
+			c.URL+"/netservicecontroller/v1/allocator/ip/"+has, strings.NewReader(`{"owner":"`+owner+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			t.Fatalf("releasing %s: %s", has, resp.Status)
+		}
 	}
-	s.answered("m-0")
-	s.setLease(has, `{"owner":"machine-7"}`)
+	take()
+	s.becomes(has, "Active")
+	if _, now := s.lease(has); now != owner {
+		t.Errorf("address %s is of %s", has, now)
+	}
+
+	s.pauseClaim("m-0", true)
+	s.settled()
+	take()
+	s.becomes(has, "Available")
+	other := s.claim("m-1", func(u *unstructured.Unstructured) {
+		u.SetAnnotations(map[string]string{"cluster.x-k8s.io/paused": ""})
+	})
+	s.moved(other, has)
+	s.pauseClaim("m-1", false)
+	s.answered("m-1")
+	s.pauseClaim("m-0", false)
 	s.refused("m-0", "AllocationFailed", has)
-	s.setLease(has, `{"status":"Available","owner":""}`)
+	s.remove(other)
 	if got := s.answered("m-0"); got != has {
 		t.Errorf("it has %s", got)
 	}
 }
 
-// setLease changes the lease of an address by hand.
-func (s *site) setLease(address, status string) {
+// pauseClaim sets or removes the annotation that stops the reconciliation of a claim.
+func (s *site) pauseClaim(name string, paused bool) {
 	s.Helper()
-	s.patch(&v1.BCSNetIP{ObjectMeta: metav1.ObjectMeta{Name: address}}, `{"status":`+status+`}`)
+	value := `null`
+	if paused {
+		value = `""`
+	}
+	s.patch(s.object("IPAddressClaim", name), `{"metadata":{"annotations":{"cluster.x-k8s.io/paused":`+value+`}}}`)
 }
 
 // What somebody took off an IPAddress comes back. One that somebody deletes stays until its claim goes.

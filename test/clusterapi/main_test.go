@@ -122,7 +122,7 @@ func install(t *testing.T, version string) {
 		}
 	}
 	served = version
-	for _, kind := range []string{"ipaddressclaims", "ipaddresses", "clusters.cluster.x-k8s.io"} {
+	for _, kind := range []string{"ipaddressclaims", "ipaddresses.ipam.cluster.x-k8s.io", "clusters.cluster.x-k8s.io"} {
 		controlplane.Eventually(t, func() error {
 			out, err := cluster.Kubectl(t.Context(), "get", kind, "-A").CombinedOutput()
 			if err != nil {
@@ -142,7 +142,7 @@ func uninstall(t *testing.T) {
 			"jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name}{\"\\n\"}{end}").Output()
 		for line := range strings.Lines(string(list)) {
 			if namespace, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
-				_ = cluster.Kubectl(t.Context(), "patch", kind, "-n", namespace, name, "--type=merge", "-p",
+				_ = cluster.Kubectl(t.Context(), "patch", kind+".ipam.cluster.x-k8s.io", "-n", namespace, name, "--type=merge", "-p",
 					`{"metadata":{"finalizers":[]}}`).Run()
 			}
 		}
