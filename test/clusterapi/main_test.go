@@ -122,29 +122,33 @@ func install(t *testing.T, version string) {
 		}
 	}
 	served = version
-	for _, kind := range []string{"ipaddressclaims", "ipaddresses.ipam.cluster.x-k8s.io", "clusters.cluster.x-k8s.io"} {
-		controlplane.Eventually(t, func() error {
-			out, err := cluster.Kubectl(t.Context(), "get", kind, "-A").CombinedOutput()
-			if err != nil {
-				return fmt.Errorf("%w: %s", err, out)
-			}
-			return nil
-		})
+	for _, kind := range []string{"IPAddressClaim", "IPAddress", "Cluster"} {
+		controlplane.Eventually(t, func() error { _, err := listed(t, kind); return err })
 	}
+}
+
+// listed returns all objects of a kind of Cluster API. kubectl would remember the version that was served before.
+func listed(t *testing.T, kind string) ([]unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind((&site{}).object(kind, "").GroupVersionKind())
+	err := admin.List(t.Context(), list)
+	return list.Items, err
 }
 
 // uninstall takes the CRDs away, with all their objects.
 func uninstall(t *testing.T) {
 	t.Helper()
 	_ = account(t)
-	for _, kind := range []string{"ipaddresses", "ipaddressclaims"} {
-		list, _ := cluster.Kubectl(t.Context(), "get", kind+".ipam.cluster.x-k8s.io", "-A", "-o",
-			"jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name}{\"\\n\"}{end}").Output()
-		for line := range strings.Lines(string(list)) {
-			if namespace, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
-				_ = cluster.Kubectl(t.Context(), "patch", kind+".ipam.cluster.x-k8s.io", "-n", namespace, name, "--type=merge", "-p",
-					`{"metadata":{"finalizers":[]}}`).Run()
-			}
+	for _, kind := range []string{"IPAddress", "IPAddressClaim"} {
+		if served == "" {
+			break
+		}
+		all, err := listed(t, kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range all {
+			(&site{T: t}).patch(&u, `{"metadata":{"finalizers":[]}}`)
 		}
 	}
 	for _, crd := range []string{
