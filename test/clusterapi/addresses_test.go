@@ -94,8 +94,8 @@ func (s *site) moveAway(claim string) {
 	}
 }
 
-// An IPAddress that is there before its claim stays, and becomes the claim's: what it lacks is added, and what it has of
-// others is left.
+// An IPAddress that is there before its claim stays, and becomes the claim's: what it lacks is added, and what it has
+// of others is left.
 func TestIPAddressBeforeClaim(t *testing.T) {
 	install(t, "v1beta2")
 	start(t, nil)

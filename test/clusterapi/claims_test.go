@@ -2,6 +2,7 @@ package clusterapi_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,7 +89,7 @@ func (s *site) wantAddress(
 	if diff := cmp.Diff([]string{"ipam.cluster.x-k8s.io/protect-address"}, u.GetFinalizers()); diff != "" {
 		s.Errorf("finalizers (-want +got): %s", diff)
 	}
-	owners := append(before, []metav1.OwnerReference{
+	owners := slices.Concat(before, []metav1.OwnerReference{
 		{
 			APIVersion: "ipam.cluster.x-k8s.io/" + served, Kind: "IPAddressClaim", Name: claim.GetName(), UID: claim.GetUID(),
 			Controller: new(true), BlockOwnerDeletion: new(true),
@@ -97,7 +98,7 @@ func (s *site) wantAddress(
 			APIVersion: v1.GroupVersion.String(), Kind: "BCSNetPool", Name: pool, UID: p.UID,
 			Controller: new(false), BlockOwnerDeletion: new(true),
 		},
-	}...)
+	})
 	if diff := cmp.Diff(owners, u.GetOwnerReferences()); diff != "" {
 		s.Errorf("owners (-want +got): %s", diff)
 	}
@@ -255,7 +256,7 @@ func TestNamespacesBlocksAndQuotas(t *testing.T) {
 	}
 	found := false
 	for _, p := range pools.Items {
-		found = found || p.Spec.Parent == blocks.pool && len(p.Spec.Namespaces) == 1 && p.Spec.Namespaces[0] == blocks.namespace
+		found = found || p.Spec.Parent == blocks.pool && slices.Equal(p.Spec.Namespaces, []string{blocks.namespace})
 	}
 	if !found {
 		t.Error("the namespace has no block of the pool")

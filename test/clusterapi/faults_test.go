@@ -18,8 +18,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
-// The leader ends between any two of its writes, when it answers a claim and when that is deleted: the next one goes on,
-// with the same address, and leaves nothing.
+// The leader ends between any two of its writes, when it answers a claim and when that is deleted: the next one goes
+// on, with the same address, and leaves nothing.
 func TestKilledBetweenWrites(t *testing.T) {
 	install(t, "v1beta2")
 	of := func(resource string, methods ...string) intercept.Match {
@@ -204,7 +204,7 @@ func TestPoolGoes(t *testing.T) {
 	s.gone("IPAddress", "m-0")
 	controlplane.Eventually(t, func() error {
 		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(pool), pool); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("the pool is there: %v", err)
+			return fmt.Errorf("the pool is there: %w", err)
 		}
 		return nil
 	})

@@ -63,7 +63,7 @@ func start(t *testing.T, tap *intercept.Tap, changes ...func(*controller.Options
 	if tap != nil {
 		cfg.Wrap(tap.Wrap)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // at once
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

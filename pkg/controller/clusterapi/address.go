@@ -3,7 +3,7 @@ package clusterapi
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,7 +29,7 @@ func (r *Reconciler) keepAddress(ctx context.Context, c *claim, a *address, l le
 	}
 	var pool v1.BCSNetPool
 	if err := r.pools.Get(ctx, types.NamespacedName{Name: c.Spec.PoolRef.Name}, &pool); err != nil {
-		return fmt.Errorf("pool %s: %v", c.Spec.PoolRef.Name, err) //nolint:errorlint // it is not the IPAddress that is gone
+		return errors.New("the pool: " + err.Error()) // a NotFound would be taken for that of the IPAddress
 	}
 	owners := owners(c, &pool, served)
 	if a == nil {

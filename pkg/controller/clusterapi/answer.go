@@ -65,8 +65,8 @@ func (r *Reconciler) answer(
 		held[0].Bits, c.Spec.PoolRef.Name))
 }
 
-// noteUntold notes that nobody was told of what a claim holds, until the term ends. Without a note, a claim that is gone
-// together with its IPAddress keeps its address.
+// noteUntold notes that nobody was told of what a claim holds, until the term ends. Without a note, a claim that is
+// gone together with its IPAddress keeps its address.
 func (r *Reconciler) noteUntold(ctx context.Context, name types.NamespacedName) error {
 	r.untold.Store(name, true)
 	err := ctx.Err()

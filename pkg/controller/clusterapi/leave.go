@@ -14,9 +14,9 @@ import (
 )
 
 // leave gives back what a claim had that is being deleted, or is gone: c is nil then. The finalizer of the IPAddress
-// says that nobody has seen to it. If it is gone together with the claim, somebody took the finalizer off, as clusterctl
-// does when it has moved both to another cluster, where the machine goes on with the address: the lease stays, and
-// doctor tells of it.
+// says that nobody has seen to it. If it is gone together with the claim, somebody took the finalizer off, as
+// clusterctl does when it has moved both to another cluster, where the machine goes on with the address: the lease
+// stays, and doctor tells of it.
 func (r *Reconciler) leave(
 	ctx context.Context, name types.NamespacedName, c *claim, a *address,
 ) (again time.Duration, err error) {
@@ -31,8 +31,8 @@ func (r *Reconciler) leave(
 	switch {
 	case c != nil && (staysAsIs(c.ObjectMeta) || r.ofStoppedCluster(c.ObjectMeta, c.Spec.ClusterName, true) ||
 		r.ofPausedPool(ctx, name, c.Spec.PoolRef)),
-		a != nil && (!a.Spec.PoolRef.isOurs() || staysAsIs(a.ObjectMeta) || r.ofStoppedCluster(a.ObjectMeta, "", true) ||
-			r.ofPausedPool(ctx, name, a.Spec.PoolRef)),
+		a != nil && (!a.Spec.PoolRef.isOurs() || staysAsIs(a.ObjectMeta) ||
+			r.ofStoppedCluster(a.ObjectMeta, "", true) || r.ofPausedPool(ctx, name, a.Spec.PoolRef)),
 		a != nil && c == nil && !holds && a.DeletionTimestamp == nil: // its claim never had it, and may be yet to come
 		return 0, nil
 	case c == nil && a == nil && !untold:
