@@ -29,7 +29,6 @@ func TestAnswered(t *testing.T) {
 			s.newPool(s.pool+"-v6", func(p *v1.BCSNetPool) {
 				p.Spec = v1.BCSNetPoolSpec{Net: "2001:db8::", Mask: 64, AvailableIPs: []string{"2001:db8::5"}}
 			})
-			t.Cleanup(func() { s.remove(&v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: s.pool + "-v6"}}) })
 			s.cluster("blue", false)
 			s.settled()
 			tap.Forget()
@@ -67,6 +66,7 @@ func TestAnswered(t *testing.T) {
 			s.gone("IPAddress", "m-6")
 			s.becomes(s.prefix+"1", "Available")
 			s.becomes("2001:db8::5", "Available")
+			s.remove(&v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: s.pool + "-v6"}})
 		})
 	}
 }
