@@ -67,7 +67,7 @@ SHORT ?= -short
 TESTFORMAT ?= pkgname-and-test-fails
 
 .PHONY: test
-test: kube build node bin/tools/gotestsum bin/tools/promtool bin/tools/helm bin/tools/nfpm bin/tools/setup-envtest ## Run the tests in their short form, our code with the race detector (PKG=./pkg/ipam/index for some).
+test: kube build node bin/tools/gotestsum bin/tools/promtool bin/tools/helm bin/tools/nfpm bin/tools/kubeconform bin/tools/setup-envtest ## Run the tests in their short form, our code with the race detector (PKG=./pkg/ipam/index for some).
 	@GORACE=atexit_sleep_ms=10 bin/tools/gotestsum --format $(TESTFORMAT) --format-hide-empty-pkg --raw-command -- \
 		hack/test.sh $(SHORT) $(TESTFLAGS) -- $(PKG)
 
@@ -147,7 +147,7 @@ lint: bin/tools/golangci-lint ## Run the linters (make lint LINTFLAGS=--fix mend
 	bin/tools/golangci-lint run $(LINTFLAGS) ./...
 
 .PHONY: tools
-tools: bin/tools/controller-gen bin/tools/crd-ref-docs bin/tools/golangci-lint bin/tools/gotestsum bin/tools/promtool bin/tools/helm bin/tools/nfpm ## Build the tools into bin/tools/.
+tools: bin/tools/controller-gen bin/tools/crd-ref-docs bin/tools/golangci-lint bin/tools/gotestsum bin/tools/promtool bin/tools/helm bin/tools/nfpm bin/tools/kubeconform ## Build the tools into bin/tools/.
 
 # A tool is built again when its pins or the Go version change: a linter built with an older Go
 # refuses code for a newer one.

@@ -16,11 +16,11 @@ type BCSNetHistory struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// since is when the first record was written, RFC 3339, by the time of the API server.
+	// since is the time of the first record, RFC 3339, by the clock of the API server.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Since string `json:"since"`
-	// until is when the last record was written, RFC 3339.
+	// until is the time of the last record, RFC 3339.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Until string `json:"until"`

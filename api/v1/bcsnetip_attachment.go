@@ -24,7 +24,7 @@ type SecondAttachment struct {
 	// +kubebuilder:validation:MaxLength=39
 	// +kubebuilder:validation:XValidation:rule=`self == "" || isIP(self)`,message=`must be the IPv4 or IPv6 address of a host; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`
 	Host string `json:"host,omitempty"`
-	// startedAt is when the request of the pod began, RFC 3339 with nanoseconds.
+	// startedAt is the time at which the request of the pod began, RFC 3339 with nanoseconds.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	StartedAt string `json:"startedAt,omitempty"`

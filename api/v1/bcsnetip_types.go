@@ -183,7 +183,7 @@ type BCSNetIPStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=15
 	Slot int32 `json:"slot,omitempty"`
-	// startedAt is when the request that took the address began, RFC 3339 with nanoseconds, by the
+	// startedAt is the time at which the request that took the address began, RFC 3339 with nanoseconds, by the
 	// caller's clock if it told, else by the time of the API server. It tells a late ADD from a new one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
@@ -197,12 +197,12 @@ type BCSNetIPStatus struct {
 	// one of them ends. At any other time there is none.
 	// +optional
 	SecondAttachment *SecondAttachment `json:"secondAttachment,omitempty"`
-	// updateTime is when the state last changed, RFC 3339 with nanoseconds, by the time of the API server.
+	// updateTime is the time of the last change of state, RFC 3339 with nanoseconds, by the time of the API server.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	UpdateTime string `json:"updateTime,omitempty"`
-	// fixedIPExpiredTime is when an address that is kept for its claim is given up, RFC 3339 with nanoseconds.
-	// Empty while the address is in use, and where it is kept without a term.
+	// fixedIPExpiredTime is the time at which an address that is kept for its claim is given up, RFC 3339 with
+	// nanoseconds. Empty while the address is in use, and where it is kept without a term.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	FixedIPExpiredTime string `json:"fixedIPExpiredTime,omitempty"`
@@ -245,14 +245,14 @@ type AddressConflict struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	ContainerID string `json:"containerID"`
-	// reportedAt is when it was reported, RFC 3339 with nanoseconds, by the time of the API server.
+	// reportedAt is the time of the report, RFC 3339 with nanoseconds, by the time of the API server.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	ReportedAt string `json:"reportedAt"`
 	// outcome is Quarantined, Released or Kept.
 	// +kubebuilder:validation:Enum=Quarantined;Released;Kept
 	Outcome ConflictOutcome `json:"outcome"`
-	// until is when the quarantine ends, RFC 3339 with nanoseconds.
+	// until is the end of the quarantine, RFC 3339 with nanoseconds.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Until string `json:"until,omitempty"`
@@ -276,11 +276,11 @@ type HistoryEntry struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=39
 	Host string `json:"host,omitempty"`
-	// since is when the holder got the address, RFC 3339.
+	// since is the time at which the holder got the address, RFC 3339.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Since string `json:"since,omitempty"`
-	// until is when the holder lost the address, or when the change was made, RFC 3339.
+	// until is the time at which the holder lost the address, or of the change by hand, RFC 3339.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Until string `json:"until,omitempty"`

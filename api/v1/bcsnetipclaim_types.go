@@ -163,9 +163,9 @@ type BCSNetIPClaimStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// used is how many addresses pods have.
+	// used is the number of addresses that pods have.
 	Used int64 `json:"used"`
-	// held is how many addresses the claim has: those that pods have, and those that are kept.
+	// held is the number of addresses of the claim: pods have them, or they are kept.
 	Held int64 `json:"held"`
 	// usage is used/held.
 	// +optional

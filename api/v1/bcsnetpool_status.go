@@ -15,13 +15,13 @@ const (
 	PoolTerminating PoolPhase = "Terminating"
 )
 
-// BCSNetPoolStatus is what the controller sees of a pool.
+// BCSNetPoolStatus has the counts and conditions of a pool, as the controller sees them.
 type BCSNetPoolStatus struct {
 	// status is Initializing, Normal or Terminating.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Status PoolPhase `json:"status,omitempty"`
-	// updateTime is when the controller last changed this status, RFC 3339.
+	// updateTime is the time at which the controller last changed this status, RFC 3339.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	UpdateTime string `json:"updateTime,omitempty"`
@@ -34,22 +34,22 @@ type BCSNetPoolStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// capacity is how many addresses the pool may hand out, in use or not; it saturates at 2^63-1.
+	// capacity is the number of addresses that the pool may hand out, in use or not; it saturates at 2^63-1.
 	// +optional
 	Capacity int64 `json:"capacity"`
-	// available is how many addresses can be handed out now; it saturates at 2^63-1.
+	// available is the number of addresses that can be handed out now; it saturates at 2^63-1.
 	// +optional
 	Available int64 `json:"available"`
-	// active is how many addresses are held by containers.
+	// active is the number of addresses that containers hold.
 	// +optional
 	Active int64 `json:"active"`
-	// reserved is how many addresses are kept for someone without being in use.
+	// reserved is the number of addresses that are kept for someone without being in use.
 	// +optional
 	Reserved int64 `json:"reserved"`
-	// cooling is how many addresses would be available but for the cooldown.
+	// cooling is the number of addresses that only the cooldown keeps from being available.
 	// +optional
 	Cooling int64 `json:"cooling"`
-	// hosts is how many hosts may draw: those that spec.hosts lists, and the nodes in spec.hostSubnets and of
+	// hosts is the number of hosts that may draw: those that spec.hosts lists, and the nodes in spec.hostSubnets and of
 	// spec.hostSelector.
 	// +optional
 	Hosts int64 `json:"hosts"`

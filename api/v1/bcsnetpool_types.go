@@ -62,7 +62,7 @@ type BCSNetPool struct {
 //   - addresses are compared by "a in [b]", as == on them counts as unbounded there;
 //   - containsCIDR is wrong for most CIDRs in 1.31, so both halves of it are spelled out.
 
-// BCSNetPoolSpec is what the operator wants of a pool.
+// BCSNetPoolSpec has the addresses of a pool, who may draw from it, and the settings that pods get.
 //
 // +kubebuilder:validation:XValidation:rule=`self.mask <= 32 || self.mask > 128 || !isIP(self.net) || ip(self.net).family() == 6`,messageExpression=`'mask %d is too long for the IPv4 subnet %s: use 1 to 32'.format([self.mask, self.net])`,fieldPath=`.mask`
 // +kubebuilder:validation:XValidation:rule=`self.mask < 1 || self.mask > 128 || [self.net + '/' + ["",'1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].all(p, !isCIDR(p) || [cidr(p)].all(c, c.ip() in [c.masked().ip()]))`,messageExpression=`'net %s has bits set beyond mask %d: the address of that subnet is %s'.format([self.net, self.mask, string(cidr(self.net + '/' + ["",'1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]).masked().ip())])`,fieldPath=`.net`
@@ -213,16 +213,16 @@ type BCSNetPoolSpec struct {
 	// +kubebuilder:validation:Maximum=1000
 	Priority int32 `json:"priority,omitempty"`
 
-	// maxPerHost is how many addresses of the pool one host may have in use at a time, as where a network card or a
-	// cloud bounds them; 0 is no bound. A host that has more when it is made smaller keeps them.
+	// maxPerHost is the number of addresses of the pool that one host may have in use at a time, as if a network card
+	// or a cloud bounds them; 0 is no bound. A host that has more when it is made smaller keeps them.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=65536
 	MaxPerHost int32 `json:"maxPerHost,omitempty"`
 
-	// maxPerNamespace is how many addresses of the pool one namespace may have at a time, where quotas do not name it:
-	// those that its pods use, and those that its claims keep. 0 is no bound. A namespace that has more when it is made
-	// smaller keeps them.
+	// maxPerNamespace is the number of addresses of the pool that one namespace may have at a time, if quotas do not
+	// name it: those that its pods use, and those that its claims keep. 0 is no bound. A namespace that has more when
+	// it is made smaller keeps them.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
@@ -254,7 +254,7 @@ type BCSNetPoolSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Routes []Route `json:"routes,omitempty"`
 
-	// dns is what the CNI plugin reports as resolver configuration.
+	// dns is the resolver configuration that the CNI plugin reports.
 	// +optional
 	DNS *DNS `json:"dns,omitempty"`
 
@@ -267,7 +267,7 @@ type BCSNetPoolSpec struct {
 	// +kubebuilder:default=Auto
 	Materialize Materialize `json:"materialize,omitempty"`
 
-	// cooldown is how long an address that was given up rests before the pool hands it out again, whoever
+	// cooldown is the time for which an address that was given up rests before the pool hands it out again, whoever
 	// gave it up: whole hours, minutes and seconds such as 90s, 5m or 1h30m, at most 720h. Without it,
 	// addresses do not rest. A change also counts for the addresses that rest already.
 	// +optional
@@ -299,13 +299,13 @@ const (
 	AllocationLowest AllocationOrder = "Lowest"
 )
 
-// NamespaceQuota is how many addresses of a pool one namespace may have.
+// NamespaceQuota bounds the addresses of a pool that one namespace may have.
 type NamespaceQuota struct {
 	// namespace is the name of the namespace.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')`,message=`must be the name of a namespace: lower-case letters, digits and -, with a letter or digit at both ends`
 	Namespace string `json:"namespace"`
-	// max is how many addresses of the pool the namespace may have at a time; 0 is none at all.
+	// max is the number of addresses of the pool that the namespace may have at a time; 0 is none at all.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	Max int32 `json:"max"`

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// patience is how long the supervisor may take to stop everything in order.
+// patience is the time that the supervisor may take to stop everything in order.
 const patience = time.Minute
 
 // down stops what up started, waits until it is gone, and removes its files.

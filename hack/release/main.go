@@ -1,5 +1,5 @@
 // Release builds the parts of a release other than the images: archives, packages and a krew manifest of the command
-// line, the chart, install.yaml, notes and checksums:
+// line, the chart, install.yaml, the schemas of our kinds, notes and checksums:
 //
 //	go run ./hack/release -version v1.2.3 -o dist/v1.2.3
 package main
@@ -97,6 +97,7 @@ func (r *release) run(ctx context.Context) error {
 		{"the krew manifest", r.krew},
 		{"install.yaml", r.manifests},
 		{"the chart", r.chart},
+		{"the schemas", r.schemas},
 		{"checksums", r.checksums},
 	} {
 		fmt.Fprintf(r.log, "release: making %s\n", part.name)

@@ -27,7 +27,7 @@ func TestRelease(t *testing.T) {
 	first := made(t)
 	base := "bcsnetctl_v1.2.3_linux_" + runtime.GOARCH
 	want := []string{
-		"NOTES.md", "SHA256SUMS", "bcsnet-1.2.3.tgz", "bcsnet.yaml", base + ".deb", base + ".rpm", base + ".tar.gz", "install.yaml",
+		"NOTES.md", "SHA256SUMS", "bcsnet-1.2.3.tgz", "bcsnet-schemas_v1.2.3.tar.gz", "bcsnet.yaml", base + ".deb", base + ".rpm", base + ".tar.gz", "install.yaml",
 		"kubectl-bcsnet_linux_" + runtime.GOARCH + ".tar.gz",
 	}
 	slices.Sort(want)
@@ -42,6 +42,7 @@ func TestRelease(t *testing.T) {
 	t.Run("krew", func(t *testing.T) { checkKrew(t, first) })
 	t.Run("deb", func(t *testing.T) { checkDeb(t, filepath.Join(first, base+".deb")) })
 	t.Run("rpm", func(t *testing.T) { checkRPM(t, filepath.Join(first, base+".rpm")) })
+	t.Run("schemas", func(t *testing.T) { checkSchemas(t, filepath.Join(first, "bcsnet-schemas_v1.2.3.tar.gz")) })
 	t.Run("manifests", func(t *testing.T) { checkManifests(t, first) })
 	t.Run("reproducible", func(t *testing.T) { checkReproducible(t, first) })
 }
@@ -285,4 +286,35 @@ func TestRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// checkSchemas validates objects by the schemas as kubeconform does: those that the documents show are right, and a
+// field that the kind has not, a wrong type and a missing field are found.
+func checkSchemas(t *testing.T, archive string) {
+	t.Helper()
+	tool, err := filepath.Abs(filepath.Join("..", "..", "bin", "tools", "kubeconform"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	runs(t, dir, "tar", "-xzf", archive)
+	const pool = "apiVersion: networkextension.bkbcs.tencent.com/v1\nkind: BCSNetPool\nmetadata: {name: p}\nspec: "
+	for spec, message := range map[string]string{
+		"{net: 10.0.0.0, mask: 24, availableIPs: [10.0.0.9]}":             "",
+		"{net: 10.0.0.0, mask: 24, availableIPs: [10.0.0.9], hosst: [a]}": "additional properties 'hosst' not allowed",
+		"{net: 10.0.0.0, mask: twenty}":                                   "want integer",
+		"{mask: 24}":                                                      "missing property 'net'",
+	} {
+		cmd := exec.Command(tool, "-strict", "-schema-location",
+			filepath.Join(dir, "{{.Group}}", "{{.ResourceKind}}_{{.ResourceAPIVersion}}.json"))
+		cmd.Stdin = strings.NewReader(pool + spec)
+		out, err := cmd.CombinedOutput()
+		if (err == nil) != (message == "") || !strings.Contains(string(out), message) {
+			t.Errorf("%s: %v: %s", spec, err, out)
+		}
+	}
+	root := filepath.Join(filepath.Dir(tool), "..", "..")
+	runs(t, dir, tool, "-strict", "-schema-location",
+		filepath.Join(dir, "{{.Group}}", "{{.ResourceKind}}_{{.ResourceAPIVersion}}.json"), "-ignore-missing-schemas",
+		filepath.Join(root, "examples"), filepath.Join(root, "config", "samples"))
 }

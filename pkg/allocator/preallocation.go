@@ -24,8 +24,9 @@ type Preallocation struct {
 	Pools []string
 	// Addresses that the claim may have; nil for any.
 	Addresses *netipx.IPSet
-	// Size is how many addresses of a family the claim is to have in all, those that pods have included; of Addresses
-	// it has no more than there are. AtMost bounds how many it has after this call; 0 for no other bound than Size.
+	// Size is the number of addresses of a family that the claim is to have in all, those that pods have included; of
+	// Addresses it has no more than there are. AtMost bounds how many it has after this call; 0 for no other bound than
+	// Size.
 	Size, AtMost int
 	// Void reports, by what the API server has at that moment, whether the claim has no use for addresses any more. It
 	// is asked when some were taken, which go back then.

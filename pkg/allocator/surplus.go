@@ -33,7 +33,8 @@ func (s *Stocker) giveBack(ctx context.Context, taken []lease.Lease) error {
 	return nil
 }
 
-// giveBackTime is how much longer than its caller waits a preallocation looks whether it took too many.
+// giveBackTime is the time after the end of its caller's wait in which a preallocation still looks whether it took too
+// many.
 const giveBackTime = 5 * time.Second
 
 // lasting returns a context that ends some time after another.

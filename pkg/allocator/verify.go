@@ -77,8 +77,8 @@ func (a *Adder) ofLivePod(ctx context.Context, t *attempt, held []lease.Lease) e
 	return nil
 }
 
-// rebind writes a lease as the request's container has it, in place of an earlier one of its pod; together is how many
-// leases it takes over.
+// rebind writes a lease as the request's container has it, in place of an earlier one of its pod; together is the
+// number of leases that it takes over.
 func (a *Adder) rebind(ctx context.Context, t *attempt, l lease.Lease, together int) (lease.Lease, error) {
 	bound := t.holder
 	bound.AddressNamed, bound.Given = l.AddressNamed || t.asksFor(l.Addr), a.answers.giveAgain(t, l)

@@ -21,7 +21,7 @@ import (
 func TestReleaseGoneBesidesOthers(t *testing.T) {
 	f := newFixture(t)
 	for name, tc := range map[string]struct {
-		// after is how many requests of the method for the path come before the change.
+		// after is the number of requests of the method for the path that come before the change.
 		method, path string
 		after        int32
 		change       func() error

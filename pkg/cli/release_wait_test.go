@@ -12,7 +12,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// quietLooks is how many looks in a row must find nothing before release-host --wait ends.
+// quietLooks is the number of looks in a row that must find nothing before release-host --wait ends.
 const quietLooks = 2
 
 // TestReleaseHostWait: what the host takes after the release is released, too.

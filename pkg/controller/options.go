@@ -70,9 +70,9 @@ type Options struct {
 	CountLoopback bool
 	// PlainCallersEvery is the interval in which plain HTTP callers are recorded; zero for a minute.
 	PlainCallersEvery time.Duration
-	// HistoryEvery is how often the history is written; zero for ten seconds.
+	// HistoryEvery is the interval in which the history is written; zero for ten seconds.
 	HistoryEvery time.Duration
-	// AbandonedFor is how long a block stays whose namespace is gone; zero likewise.
+	// AbandonedFor is the time for which a block stays whose namespace is gone; zero likewise.
 	AbandonedFor time.Duration
 	// PodIP is the IP of this process's pod; empty if it does not run in one. It comes from PodIPEnv.
 	PodIP string

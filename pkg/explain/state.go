@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// MaxNamed is how many things of one kind a message spells out.
+// MaxNamed is the number of things of one kind that a message spells out.
 const MaxNamed = 5
 
-// Share is how many addresses a host, namespace or claim has, how many more are on their way there, and how many it may
-// have.
+// Share is the number of addresses that a host, namespace or claim has, the number that are on their way there, and the
+// number that it may have.
 type Share struct{ Has, Coming, Limit int }
 
 // has returns "8", or "8 (and 1 on their way)". For a claim the text of its kind says what is on its way.
@@ -136,7 +136,7 @@ type BlockState struct {
 	// Namespace that asks for a block, and how many it has.
 	Namespace string
 	Has       int
-	// Length is the prefix length of the blocks. All is how many there are: Owned ones are a namespace's, Held ones
+	// Length is the prefix length of the blocks. All is their number: Owned ones are a namespace's, Held ones
 	// nobody's with addresses that somebody has, Void ones have no address.
 	Length, All, Owned, Held, Void int
 	// ByItself: the pool gives blocks without being told.

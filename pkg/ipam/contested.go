@@ -10,7 +10,7 @@ import (
 const (
 	// MaxReportsOfHost is for how many addresses the containers of one host may report conflicts in an hour.
 	MaxReportsOfHost = 5
-	// ProxyARPAddresses is how many addresses one MAC answers for in an hour that answers for every address.
+	// ProxyARPAddresses is the number of addresses that one MAC answers for in an hour that answers for every address.
 	ProxyARPAddresses = 3
 	// leastQuarantines are quarantined in an hour in a pool of any size; in a large one, a hundredth of it.
 	leastQuarantines = 3

@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// FamilyPolicy is how many families a request takes addresses of, in the words of Kubernetes' Services.
+// FamilyPolicy says of how many families a request takes addresses, in the words of Kubernetes' Services.
 type FamilyPolicy string
 
 // Family policies.

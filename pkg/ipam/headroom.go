@@ -14,7 +14,7 @@ type Headroom struct {
 	// Free addresses can be had by anybody, Retained ones by the claims that they are kept for. Addresses that an
 	// operator set aside are neither, nor are those that rest.
 	Free, Retained uint64
-	// MaxPerHost is how many addresses of the pool one host may have; 0 for no bound.
+	// MaxPerHost is the number of addresses of the pool that one host may have; 0 for no bound.
 	MaxPerHost int
 }
 

@@ -10,7 +10,7 @@ type IdleBlock struct {
 	Used time.Time
 	// Abandoned: its namespace is gone, or, with ParentGoes, its parent is being deleted.
 	Abandoned, ParentGoes bool
-	// After is how long it stays while its namespace lives; 0 for ever.
+	// After is the time for which it stays while its namespace lives; 0 for ever.
 	After time.Duration
 	// Others are the blocks of its namespace in the same parent that stay, in the order in which it draws from them.
 	Others []string

@@ -135,7 +135,7 @@ func (p Plan) Addresses(ranged bool) []netip.Addr {
 	return out
 }
 
-// maxReported is how many wrong entries an error spells out.
+// maxReported is the number of wrong entries that an error spells out.
 const maxReported = 10
 
 // entries is an address list that was read.

@@ -47,13 +47,13 @@ type Pool struct {
 	NotDefault bool
 	Network    string
 	Priority   int32
-	// MaxPerHost is how many addresses of the pool one host may have at a time; 0 for no bound.
+	// MaxPerHost is the number of addresses of the pool that one host may have at a time; 0 for no bound.
 	MaxPerHost int
-	// MaxPerNamespace is how many addresses of the pool may count for one namespace, where Quotas say nothing of it; 0
-	// for no bound.
+	// MaxPerNamespace is the number of addresses of the pool that may count for one namespace, if Quotas do not name
+	// it; 0 for no bound.
 	MaxPerNamespace int
 	Quotas          map[string]int
-	// Cooldown is how long an address that was given up rests before the pool hands it out again.
+	// Cooldown is the time for which an address that was given up rests before the pool hands it out again.
 	Cooldown time.Duration
 	// Order is which free address a request gets; empty for the parent's, and that of Spread for a pool without one.
 	Order Order

@@ -27,7 +27,7 @@ func (p Pool) HasQuotas() bool { return p.MaxPerNamespace > 0 || len(p.Quotas) >
 // NamespaceUse is what counts for one namespace of a pool that bounds it.
 type NamespaceUse struct {
 	Namespace string
-	// Has is how many addresses count for the namespace, Quota how many may.
+	// Has is the number of addresses that count for the namespace, Quota the number that may.
 	Has, Quota int
 }
 

@@ -50,7 +50,8 @@ type PickRequest struct {
 	// Ahead: no pod asks yet. The claim is to have addresses that it does not keep already, of pools for any host. With
 	// an Owner, that one asks, as an object of Namespace.
 	Ahead bool
-	// Room is how many addresses of a family the claim may have in all; 0 for no bound, negative for none at all.
+	// Room is the number of addresses of a family that the claim may have in all; 0 for no bound, negative for none at
+	// all.
 	Room int
 	// Sets restrict the addresses: the request takes one of each set, or one of each family where a set has both.
 	// None: one of each family of a network.

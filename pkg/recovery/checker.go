@@ -22,10 +22,11 @@ import (
 )
 
 const (
-	// rebuildEvery is how often waiting pools are checked; checkEvery is how soon a failed check is repeated.
+	// rebuildEvery is the interval in which waiting pools are checked, checkEvery the time after which a failed check
+	// is repeated.
 	rebuildEvery, checkEvery = time.Second, 100 * time.Millisecond
-	// recheckTime is how long the check is repeated after a restore of the store, because the caches of pods and pools
-	// follow it separately.
+	// recheckTime is the time for which the check is repeated after a restore of the store, because the caches of pods
+	// and pools follow it separately.
 	recheckTime = time.Minute
 	// clockError is how far the estimates of the API server's time in two processes may differ.
 	clockError = 2 * time.Second

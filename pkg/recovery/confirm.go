@@ -20,7 +20,7 @@ import (
 const (
 	// listFrom is from how many leases of one pool, or pods of one namespace, they are listed and not read singly.
 	listFrom = 16
-	// podPage is how many pods a page of a list has.
+	// podPage is the number of pods that a page of a list has.
 	podPage = 500
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// givenUpTime is how long the status of a pool may still count a released address.
+// givenUpTime is the time for which the status of a pool may still count a released address.
 const givenUpTime = 10 * time.Minute
 
 // evidence is what the store shows about lost leases.

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// parallel is how many leases are restored at once.
+	// parallel is the number of leases that are restored at once.
 	parallel = 16
 	// minBackoff and maxBackoff are how long an address waits after a failure. It stays held meanwhile.
 	minBackoff, maxBackoff = 50 * time.Millisecond, 5 * time.Second

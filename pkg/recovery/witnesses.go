@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// witnessTime bounds one question to another replica, and witnessEvery is how often those are asked again that have
-	// not said enough.
+	// witnessTime bounds one question to another replica, and witnessEvery is the interval in which those are asked
+	// again that have not said enough.
 	witnessTime, witnessEvery = time.Second, 200 * time.Millisecond
-	// silenceTime is how long a replica is waited for that may be there and says nothing.
+	// silenceTime is the time for which a replica is waited for that may be there and says nothing.
 	silenceTime = 5 * time.Second
 )
 

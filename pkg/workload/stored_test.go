@@ -92,7 +92,7 @@ func TestPoliciesCanBeStored(t *testing.T) {
 	}
 }
 
-// needs is how many addresses a pod takes: of each set one of each family.
+// needs is the number of addresses that a pod takes: of each set one of each family.
 func needs(p workload.Policy) (n int) {
 	for _, s := range p.Sets {
 		for _, is4 := range []bool{true, false} {

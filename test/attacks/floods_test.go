@@ -97,7 +97,7 @@ func floodOfTokens(t *testing.T, w *world) {
 // kept sends requests by connections that are kept.
 type kept struct {
 	http *http.Client
-	// opened is how many connections there have been.
+	// opened is the number of connections that there have been.
 	opened *atomic.Int64
 }
 

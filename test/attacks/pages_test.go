@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// keptOfAddress is how many connections of one address a port with pages keeps, and keptOfAll how many it keeps.
+	// keptOfAddress is the number of connections of one address that a port with pages keeps, keptOfAll the number of
+	// all.
 	keptOfAddress, keptOfAll = 64, 512
 	// mostHeap is by how much such an attack makes the heap of this process grow, in bytes. It has both ends.
 	mostHeap = 64 << 20

@@ -22,8 +22,8 @@ const (
 	// own: a namespace that could be given a block draws from no flat pool.
 	splitNetwork, flatNetwork = "bench-split", "bench-flat"
 	blocksNetwork             = "10.80.0.0/13"
-	// owned is how many blocks namespaces have, of blockLength; fewLeases, then manyLeases addresses of each are in
-	// use.
+	// owned is the number of blocks that namespaces have, of blockLength; fewLeases, then manyLeases addresses of each
+	// are in use.
 	owned, blockLength    = 4096, 27
 	fewLeases, manyLeases = 4, 16
 	// startTurns are starts of each controller, by the number of rounds.

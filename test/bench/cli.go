@@ -25,7 +25,7 @@ import (
 
 const (
 	cliPool = "bench-cli"
-	// quickRuns is how often what takes milliseconds is measured.
+	// quickRuns is the number of measurements of what takes milliseconds.
 	quickRuns = 15
 	// exitFindings is how doctor says that it has found something.
 	exitFindings = 3

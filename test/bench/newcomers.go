@@ -20,8 +20,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// newcomers is how many namespaces come at once, fewNewcomers how many come one by one before the others have their
-// turn.
+// newcomers is the number of namespaces that come at once, fewNewcomers how many come one by one before the others have
+// their turn.
 const newcomers, fewNewcomers = 1000, 20
 
 // newcomers measures the first address of new namespaces: of one caller beside an ordinary first address, and of 1,000

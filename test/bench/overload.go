@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// saturating is how many callers that wait for each other's turn saturate the API server: as many writes are in
-	// flight.
+	// saturating is the number of callers, each waiting for its turn, that saturate the API server: as many writes are
+	// in flight.
 	saturating = 128
 	// excessWarmUp is how much of an excess is not counted: queues fill, and the limiter learns how long a write takes.
 	excessWarmUp = 5 * time.Second
@@ -132,8 +132,8 @@ type excess struct {
 	// What came in a second, while more was offered.
 	offered, answered, refused, gaveUp float64
 	p99                                time.Duration
-	// rest is how long after the excess the last had its address; left are those who had none when nobody waited any
-	// more.
+	// rest is the time from the end of the excess until the last caller had its address; left are those who had none
+	// when nobody waited any more.
 	rest time.Duration
 	left int
 	// failed are answers that should not be, of which why is the first.

@@ -18,7 +18,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/ui"
 )
 
-// otherPools is how many pools there are beside the large one when pages are measured.
+// otherPools is the number of pools that there are beside the large one when pages are measured.
 const otherPools = 199
 
 // pages measures the pages of bcsnetctl ui, as a browser gets them, compressed: the list of 200 pools and the large
@@ -71,7 +71,7 @@ func (b *bench) pages(ctx context.Context, kubeconfig string) (err error) {
 	return nil
 }
 
-// page is how long a page took until its last byte, and how many bytes it had on the way.
+// page is the time until the last byte of a page, and the number of its bytes on the way.
 type page struct {
 	took  time.Duration
 	bytes int64

@@ -32,9 +32,9 @@ const (
 )
 
 const (
-	// pluginTurns is how many turns one round has.
+	// pluginTurns is the number of turns that one round has.
 	pluginTurns = 60
-	// memoryRuns is how many calls are watched for their memory: the largest counts.
+	// memoryRuns is the number of calls that are watched for their memory: the largest counts.
 	memoryRuns = 30
 	network    = "bench"
 )

@@ -25,7 +25,7 @@ const (
 	longestPause = time.Second
 	// podPatience bounds how long a pod may take to start or to end, and an address to be reached.
 	podPatience = 2 * time.Minute
-	// knock is how long one question to a pod may take.
+	// knock is the time that one question to a pod may take.
 	knock = 200 * time.Millisecond
 	// reusedAddr is the address that one pod has after the other.
 	reusedAddr = "192.168.77.230"

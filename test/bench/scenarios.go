@@ -103,8 +103,8 @@ func (b *bench) handled(ctx context.Context, callers int, k kind, informer bool)
 	return r, nil
 }
 
-// warmUp is how long what was just started runs before it is measured: connections, leadership and the
-// first garbage collections are no part of an operation.
+// warmUp is the time for which a process that was just started runs before it is measured: connections, leadership and
+// the first garbage collections are no part of an operation.
 const warmUp = 700 * time.Millisecond
 
 func (b *bench) warmLoad(ctx context.Context, callers int, c cycle) (result, error) {

@@ -34,7 +34,7 @@ var shared struct {
 	programs, killed string
 }
 
-// atOnce is how many tests run at once where nobody says how many: most of them wait for a plugin's pauses.
+// atOnce is the number of tests that run at once if nobody sets another: most of them wait for a plugin's pauses.
 const atOnce = "6"
 
 func TestMain(m *testing.M) {

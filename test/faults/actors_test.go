@@ -91,8 +91,8 @@ func choose(rng *rand.Rand, all []choice) choice {
 	panic("unreachable")
 }
 
-// leaseDuration is how long the leader's Lease lasts without being renewed: shorter than as shipped, so that it is
-// lost often.
+// leaseDuration is the time for which the leader's Lease lasts without being renewed: shorter than as shipped, so that
+// it is lost often.
 const leaseDuration = 4 * time.Second
 
 // disturb makes trouble for one replica.

@@ -12,7 +12,7 @@ import (
 const (
 	crowdNamespace = "crowd"
 	crowdPool      = "crowd"
-	// patience is how long a kubelet of the crowd waits for an answer.
+	// patience is the time for which a kubelet of the crowd waits for an answer.
 	patience = 300 * time.Millisecond
 )
 
@@ -42,7 +42,7 @@ func (r *round) crowd(rng *rand.Rand) {
 	})
 }
 
-// crowdSize is how many pods the crowd has beside so many others.
+// crowdSize is the number of pods that the crowd has beside so many others.
 func crowdSize(pods int) int { return min(4*pods, 500) }
 
 // member is one pod of the crowd, with one container after the other.

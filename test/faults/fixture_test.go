@@ -297,7 +297,7 @@ func (f *fixture) active(ctx context.Context) ([]lease.Lease, error) {
 	return all, err
 }
 
-// soon is how long an operator waits for a command.
+// soon is the time for which an operator waits for a command.
 const soon = 20 * time.Second
 
 // bcsnetctl runs the command line as the administrator.

@@ -14,7 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// findTime is how long a broken guard may take to be found.
+// findTime is the time that a broken guard may take to be found.
 const findTime = 2 * time.Minute
 
 // guard is one on which promises rest, and the tests that fail when it is broken.

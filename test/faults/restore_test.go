@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// betweenRestores is how long a cluster lives on after its store was put back.
+	// betweenRestores is the time for which a cluster lives on after its store was put back.
 	betweenRestores = 3 * time.Minute
 	// returned is by when every live pod has its address again.
 	returned = time.Minute

@@ -63,8 +63,8 @@ func (r *round) loading() bool { return r.load.Err() == nil }
 // goesOn reports whether requests are worth being repeated.
 func (r *round) goesOn() bool { return r.loading() && !r.halted.Load() }
 
-// lastLeak is how long before the end of the load the last pods go without DEL: it takes most of a minute until they
-// count as gone.
+// lastLeak is the time between the last pods that go without DEL and the end of the load: it takes most of a minute
+// until they count as gone.
 const lastLeak = 20 * time.Second
 
 // leaky reports whether pods may still go without DEL.
@@ -87,7 +87,7 @@ func (r *round) forgetful() bool {
 // plan is what a round is made of.
 type plan struct {
 	seed uint64
-	// length is how long the load lasts, unless an actor has enough before.
+	// length is the time for which the load lasts, unless an actor has enough before.
 	length time.Duration
 	actors func(*round) []func(*rand.Rand)
 }

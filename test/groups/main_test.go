@@ -19,8 +19,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/site"
 )
 
-// atOnce is how many tests run at the same time: more than there may be processors, since they wait more than they
-// work, and few enough for the control planes that some of them have of their own.
+// atOnce is the number of tests that run at the same time: more than there may be processors, since they wait more than
+// they work, and few enough for the control planes that some of them have of their own.
 const atOnce = "4"
 
 var (

@@ -72,7 +72,7 @@ func (p *Proxy) HoldStreams(which uint64) {
 	}
 }
 
-// silence is how long a client says nothing on a connection that counts as a stream: longer than the API
+// silence is the time for which a client says nothing on a connection that counts as a stream: longer than the API
 // server takes for an answer.
 const silence = 500 * time.Millisecond
 

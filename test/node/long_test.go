@@ -24,7 +24,7 @@ import (
 	"github.com/bcsnet/bcsnet/test/node/bed"
 )
 
-// outage is how long allocator and API server are away.
+// outage is the time for which allocator and API server are away.
 const outage = 5 * time.Minute
 
 // long skips a test of the long form: make test-node.

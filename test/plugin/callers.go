@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 )
 
-// Attempt is how long a caller waits for one replica before it asks the next.
+// Attempt is the time for which a caller waits for one replica before it asks the next.
 const Attempt = 3 * time.Second
 
 // Callers are the clients of many hosts, and ask any of the replicas.
@@ -21,7 +21,7 @@ type Callers struct {
 	URLs []string
 	// Count counts requests and answers.
 	Count func(string)
-	// Delay is how long a message is on its way beside what the network takes; nil for no longer.
+	// Delay is the time that a message is on its way beside what the network takes; nil for no longer.
 	Delay func(*rand.Rand) time.Duration
 	// Wrong notes an answer that is not as the API promises.
 	Wrong func(format string, args ...any)

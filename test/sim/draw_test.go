@@ -20,8 +20,8 @@ func draw(seed uint64, name ...any) *rand.Rand {
 // slowest is longer than anything is on its way.
 const slowest = 3 * time.Second
 
-// delay is how long something takes on its way: a millisecond, at times much longer. No two are alike, so that what
-// happens in one order happens in it again.
+// delay is the time that a message takes on its way: a millisecond, at times much longer. No two are alike, so that
+// what happens in one order happens in it again.
 func delay(rng *rand.Rand) time.Duration {
 	switch n := rng.IntN(1000); {
 	case n < 3:

@@ -322,7 +322,8 @@ func (f *fixture) api(
 	return f.server.Serve(r, lag), nil
 }
 
-// longestQueue is how long a request waits at an API server that has too many; it refuses what would wait for longer.
+// longestQueue is the time for which a request waits at an API server that has too many; it refuses what would wait for
+// longer.
 const longestQueue = 5 * time.Second
 
 // paced waits for the turn of a request while the API server has too many. It is false when there are far too many.

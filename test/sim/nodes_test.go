@@ -80,7 +80,7 @@ func (f *fixture) ready(i int, status string) object {
 	}}
 }
 
-// ending is how long a kubelet takes at most to end the containers of pods that it does not find any more.
+// ending is the time that a kubelet takes at most to end the containers of pods that it does not find any more.
 const ending = 20 * time.Second
 
 // silence is by when a node whose Lease is not renewed is no longer ready.

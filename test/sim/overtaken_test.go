@@ -27,7 +27,7 @@ const kubeletGivesUp = 4 * time.Minute
 
 // overtake has an ADD of a container arrive after its DEL, while its pod is still there.
 func (s *slot) overtake(b *sandbox) {
-	if b.ahead != 0 || time.Since(b.started) > kubeletGivesUp {
+	if b.ahead != 0 || time.Since(*b.started.Load()) > kubeletGivesUp {
 		return // it cannot be told from a new one
 	}
 	for range 2 {

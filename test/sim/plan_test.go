@@ -29,7 +29,7 @@ func (p plan) length() time.Duration { return time.Duration(p.Seconds) * time.Se
 // long reports whether a run has time for what takes minutes.
 func (p plan) long() bool { return p.Seconds > short }
 
-// short is how many seconds the run of make test lasts.
+// short is the number of seconds that the run of make test lasts.
 const short = 10
 
 // settled is by when pods and leases must agree after the last fault and the last pod that goes: a lease whose request

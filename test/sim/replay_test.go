@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// replays is how often a plan is played again.
+// replays is the number of times that a plan is played again.
 const replays = 10
 
 // TestReplay plays the plan of the file SIM_PLAN ten times, and then leaves out of it what it fails without, for

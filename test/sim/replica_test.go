@@ -30,7 +30,7 @@ type replica struct {
 	log    tail
 }
 
-// leaseDuration is how long the leader's Lease lasts: short, so that it is lost often.
+// leaseDuration is the time for which the leader's Lease lasts: short, so that it is lost often.
 const leaseDuration = 4 * time.Second
 
 func (r *replica) start() {

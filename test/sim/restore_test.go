@@ -66,6 +66,13 @@ func (f *fixture) putBack(rng *rand.Rand) {
 	f.awaitReturn()
 }
 
+// putBackSince reports whether the store was put back after a moment.
+func (f *fixture) putBackSince(began time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.restored.After(began)
+}
+
 // dies returns the replicas that are killed while the store is put back: none, one, or all but one. Those that begin
 // have to ask the others what they have seen of it. The others know what was given before: their watches have
 // delivered it.
@@ -127,7 +134,11 @@ func (f *fixture) reconcile(rng *rand.Rand) {
 	for _, s := range f.slots {
 		mine[s.uid] = true
 		b := s.sandbox
-		switch _, known := paths[s.uid]; {
+		_, known := paths[s.uid]
+		if known {
+			s.orphan = time.Time{} // a pod that was deleted by force is there again: its kubelet keeps it
+		}
+		switch {
 		case s.uid == "":
 		case !known && (b == nil || s.taken):
 			s.deletePod()

@@ -15,8 +15,8 @@ import (
 type sandbox struct {
 	id, pod, uid string
 	host         int
-	started      time.Time
-	ahead        time.Duration // the clock of its host, when it began
+	started      atomic.Pointer[time.Time] // when its ADD began
+	ahead        time.Duration             // the clock of its host, when it began
 	namespace    string
 	byUID        bool   // its requests name the pod's UID
 	machine      string // the virtual machine that it is of; empty for any other
@@ -27,19 +27,27 @@ type sandbox struct {
 }
 
 func (s *slot) newSandbox() *sandbox {
-	return &sandbox{
+	b := &sandbox{
 		id: fmt.Sprintf("%016x%016x%016x%016x", s.rng.Uint64(), s.rng.Uint64(), s.rng.Uint64(), s.steps), pod: s.name,
 		uid: s.uid, host: s.host,
-		started: time.Now(), ahead: s.clock(s.host), namespace: s.namespace, byUID: s.rng.IntN(4) > 0,
+		ahead: s.clock(s.host), namespace: s.namespace, byUID: s.rng.IntN(4) > 0,
 		machine: s.machine, ifNames: s.interfaces(),
 	}
+	b.begin()
+	return b
+}
+
+// begin has its next ADD be a new call of the plugin.
+func (b *sandbox) begin() {
+	now := time.Now()
+	b.started.Store(&now)
 }
 
 // add is the ADD of an interface, del the DEL.
 func (b *sandbox) add(ifName string) wire.AllocateRequest {
 	r := wire.AllocateRequest{
 		Host: host(b.host), ContainerID: b.id, IfName: ifName, PodName: b.pod, PodNamespace: b.namespace,
-		StartedAt: store.FormatTime(b.started.Add(b.ahead)),
+		StartedAt: store.FormatTime(b.started.Load().Add(b.ahead)),
 	}
 	if b.byUID {
 		r.PodUID = b.uid

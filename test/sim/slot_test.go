@@ -177,8 +177,9 @@ func (s *slot) begin(b *sandbox) {
 // durable: the answer is; the objects say so at once.
 func (s *slot) durable(b *sandbox, began time.Time) {
 	s.mu.Lock()
-	unsure := time.Now().Before(s.down) || s.restored.After(began)
+	down := s.down
 	s.mu.Unlock()
+	unsure := time.Now().Before(down) || s.putBackSince(began)
 	if len(b.addrs) == 0 {
 		s.verdict.Wrong("ADD of container %.8s of %s was answered without an address", b.id, s.name)
 	}
@@ -275,6 +276,13 @@ func (s *slot) insistent(body any) (plugin.Answer, bool) {
 func (s *slot) repeat() {
 	b := s.sandbox
 	a, ok := s.attach(b, s.insistent)
+	if ok && a.Reason == ipam.ReasonContainerSuperseded && s.putBackSince(*b.started.Load()) {
+		// Of a lease that was created again from the report of its pod it is not known which container has it. A call
+		// that began before is refused, and the runtime's next one is served.
+		s.verdict.Count("repeated ADD begun anew after a restore")
+		b.begin()
+		a, ok = s.attach(b, s.insistent)
+	}
 	switch {
 	case !ok:
 	case b.ahead != 0 && a.Reason == ipam.ReasonContainerSuperseded:

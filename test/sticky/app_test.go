@@ -48,7 +48,7 @@ type app struct {
 	claim string
 	// system: the claim of the shared pool is the operator's, in the controller's namespace.
 	system bool
-	// beside is how many pods of other apps have addresses of the same pool.
+	// beside is the number of pods of other apps that have addresses of the same pool.
 	beside int
 	// hasty: what is kept shows when the app comes again, and is not watched until then.
 	hasty bool

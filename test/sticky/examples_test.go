@@ -33,7 +33,7 @@ type example struct {
 	// claim is where the claim is; empty for none.
 	claim  types.NamespacedName
 	policy v1.ReleasePolicy
-	// count is how many addresses are in use, which are all of these where the comment names them.
+	// count is the number of addresses in use: all of these if the comment names them.
 	count     int
 	addresses []string
 }

@@ -49,7 +49,7 @@ type fixture struct {
 
 const (
 	poolIndex = "spec.pool"
-	// hostGrace is how long addresses of a node that has gone are left alone: a day as it is shipped.
+	// hostGrace is the time for which addresses of a node that has gone are left alone: a day as it is shipped.
 	hostGrace = "2s"
 )
 

@@ -132,7 +132,7 @@ func (p *pod) isLost() bool {
 	}
 }
 
-// attempts is how often a plugin asks before its sandbox fails.
+// attempts is the number of times that a plugin asks before its sandbox fails.
 const attempts = 6
 
 // ask asks one replica and then the other, as a plugin with both in its configuration.

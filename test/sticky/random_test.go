@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// countEnv is how many operations the long form does at random.
+// countEnv is the number of operations that the long form does at random.
 const (
 	countEnv     = "STICKY_OPERATIONS"
 	defaultCount = 1000

@@ -15,7 +15,7 @@ const longEnv = "STICKY_LONG"
 
 func isLong() bool { return os.Getenv(longEnv) != "" }
 
-// together is how many cases run at once.
+// together is the number of cases that run at once.
 const together = 40
 
 const (
@@ -65,7 +65,7 @@ func brief(k kind, policy string, op operation) bool {
 	return false
 }
 
-// size is how many addresses the pool of a case has: no more than the contract says that it needs where the
+// size is the number of addresses that the pool of a case has: no more than the contract says that it needs where the
 // operation shows that, else enough that an address which is free is not taken again by chance.
 func size(op operation) int {
 	switch op {

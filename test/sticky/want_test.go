@@ -16,7 +16,7 @@ type want struct {
 	gone map[types.UID]bool
 	// same: what is held is exactly this. more: at least this. With neither, it is what the pods have and no more.
 	same, more map[string]string
-	// moved is how many of same may have others in their place.
+	// moved is the number of addresses in same that may be replaced by others.
 	moved int
 }
 

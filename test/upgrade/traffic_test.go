@@ -31,7 +31,7 @@ type traffic struct {
 
 const (
 	workers = 8
-	// interfaces is how many a pod has at most.
+	// interfaces is the maximum number of interfaces of a pod.
 	interfaces = 3
 )
 

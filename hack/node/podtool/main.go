@@ -24,7 +24,7 @@ import (
 	"time"
 )
 
-// patience is how long one question may take.
+// patience is the time that one question may take.
 const patience = 5 * time.Second
 
 func main() {

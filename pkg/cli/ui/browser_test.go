@@ -26,7 +26,7 @@ import (
 
 var screenshots = flag.String("screenshots", "", "write screenshots of the pages into this directory")
 
-// waits is how long a page may take for what it is to show.
+// waits is the time that a page may take to show what a test expects.
 const waits = time.Minute
 
 // tab is a tab of a browser.

@@ -20,7 +20,7 @@ const (
 	allPerSecond, allBurst = 10, 50
 	// mostSources bounds the counted sources, mostWrong the remembered wrong tokens.
 	mostSources, mostWrong = 4096, 4096
-	// wrongKnown is how long a refused token is refused without asking the API server again.
+	// wrongKnown is the time for which a refused token is refused without asking the API server again.
 	wrongKnown = 10 * time.Second
 )
 

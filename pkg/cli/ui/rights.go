@@ -22,7 +22,7 @@ import (
 const (
 	// roleOfRights is the ClusterRole with all rights for these pages.
 	roleOfRights = "bcsnet-viewer"
-	// rightsKnown is how long an answer about a right is valid. mostRights bounds the answers of a visitor.
+	// rightsKnown is the time for which an answer about a right is valid. mostRights bounds the answers of a visitor.
 	rightsKnown, mostRights = 10 * time.Second, 256
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// Max is how many blocks a pool may be split into.
+// Max is the number of blocks that a pool may be split into.
 const Max = 65536
 
 // Grid cuts addresses into blocks of one length, which are numbered from 0 in address order.

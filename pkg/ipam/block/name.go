@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// maxName is how long the name of a pool may be, in bytes.
+// maxName is the maximum length of the name of a pool, in bytes.
 const maxName = 253
 
 // Name returns the name of a block of a pool: <pool>-<a-b-c-d>-<length>; an IPv6 address is written out in full.

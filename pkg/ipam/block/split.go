@@ -38,7 +38,7 @@ type Split[B Member] struct {
 	heldBy map[string]map[uint64]struct{}
 	// void has the blocks without any address that the pool serves.
 	void *freeset.Set
-	// owned is how many addresses the blocks have that exist.
+	// owned is the number of addresses of the blocks that exist.
 	owned uint64
 }
 
@@ -140,7 +140,7 @@ func (s *Split[B]) OwnedAddresses() uint64 { return s.owned }
 
 // Counts are the blocks of a pool that is split. A block is in one of the other counts.
 type Counts struct {
-	// All is how many there are; Owned of them exist, Held are owned by nobody and have addresses that somebody has,
+	// All is their number; Owned of them exist, Held are owned by nobody and have addresses that somebody has,
 	// Void have no address that the pool serves, Free can be given to any namespace.
 	All, Owned, Held, Void, Free int
 }

@@ -15,7 +15,7 @@ import (
 type ClaimPart struct {
 	Pool, IfName string
 	Family       ipaddr.Family
-	// N is how many there are, at least one; One is any of them.
+	// N is their number, at least one; One is any of them.
 	N   int
 	One lease.Lease
 }

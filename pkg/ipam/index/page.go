@@ -113,7 +113,7 @@ func (x *Leases) candidates(f *Filter, container ledger.ID, visit func(*ledger.R
 	return false
 }
 
-// scanStep is how many chains are looked at while the index is held.
+// scanStep is the number of chains that are looked at under one lock of the index.
 const scanStep = 4096
 
 // scan calls visit with every entry. The chain of an address is the same one until the table grows.

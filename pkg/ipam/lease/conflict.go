@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// FirstQuarantine is how long an address rests for which somebody else answered. It doubles with each further
-	// report of the address, up to MaxQuarantine.
+	// FirstQuarantine is the time for which an address rests after somebody else answered for it. It doubles with each
+	// further report of the address, up to MaxQuarantine.
 	FirstQuarantine = time.Hour
-	// MaxQuarantine is how long an address rests at most, and how long after the end of its quarantine a further report
-	// still doubles that.
+	// MaxQuarantine is the time for which an address rests at most, and how long after the end of its quarantine a
+	// further report still doubles that.
 	MaxQuarantine = 24 * time.Hour
 	// ConflictWindow is for how long a report counts among those of its MAC, its pool and its host.
 	ConflictWindow = time.Hour

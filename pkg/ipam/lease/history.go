@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// MaxHistory is how many earlier holders an address remembers.
+// MaxHistory is the number of earlier holders that an address remembers.
 const MaxHistory = 3
 
 // Bounds of an entry's texts, in bytes; what is longer is cut. Together they keep an entry within 310.

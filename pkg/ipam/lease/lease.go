@@ -36,7 +36,7 @@ const DefaultIfName = "eth0"
 // UsualTermination is the grace period of pods that ask for no other. A longer one is written down with the lease.
 const UsualTermination = 30 * time.Second
 
-// MaxSuperseded is how many earlier container IDs a lease remembers.
+// MaxSuperseded is the number of earlier container IDs that a lease remembers.
 const MaxSuperseded = 4
 
 // Params are what an address takes from its pool.
@@ -66,7 +66,7 @@ type Holder struct {
 	Owner       string
 	// Superseded are earlier containers of the same pod, newest last, at most MaxSuperseded.
 	Superseded []string
-	// SetSize is how many addresses the request takes together; 0 stands for one.
+	// SetSize is the number of addresses that the request takes together; 0 stands for one.
 	SetSize int
 	// Slot is which of the ranges that the request names the address is from, the first being 0. Of each it
 	// takes one address, or one of each family.

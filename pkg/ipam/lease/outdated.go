@@ -7,8 +7,8 @@ type Outdated struct {
 	now Settings
 	// differs has what is known of each text: there are few.
 	differs map[Given][]string
-	// Leases is how many were given something else than the pool says now, By how many of them by the name of each
-	// setting. Unknown is of how many it is not known what they were given.
+	// Leases is the number of leases that were given something else than the pool says now, By the number of them by
+	// the name of each setting. Unknown is of how many it is not known what they were given.
 	Leases, Unknown int
 	By              map[string]int
 }

@@ -15,7 +15,7 @@ type makingPools map[string]*Making
 
 // Making is the creation of pools of one name.
 type Making struct {
-	// N is how many requests are in progress.
+	// N is the number of requests that are in progress.
 	N int
 	// Gone is when the youngest pool was created that has been deleted meanwhile.
 	Gone time.Time

@@ -43,7 +43,7 @@ type PoolState struct {
 	OfBlocks ledger.Tally
 	// Overlaps are by the name of the other pool.
 	Overlaps map[string]*overlap
-	// HostCount is how many hosts may draw; Uncounted if they have to be counted again.
+	// HostCount is the number of hosts that may draw; Uncounted if they have to be counted again.
 	HostCount int
 	// matched are the namespaces whose labels the pool's selector matches.
 	matched map[string]struct{}

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// patience is how long a question to a pod may take.
+// patience is the time that a question to a pod may take.
 const patience = 10 * time.Second
 
 // port is where pods answer HTTP.

@@ -15,7 +15,8 @@ import (
 	"github.com/mdlayher/arp"
 )
 
-// silence is how long after the last question an answer may come. Those of a busy machine take some milliseconds.
+// silence is the time for which answers may come after the last question. Those of a busy machine take some
+// milliseconds.
 const silence = 400 * time.Millisecond
 
 // WhoHas asks by ARP, on the network of the fabric, which stations have some IPv4 addresses, and returns their MACs,

@@ -33,7 +33,7 @@ import (
 // By its name it comes before that of the chart.
 const released = "05-released.conflist"
 
-// patience is how long a pod may take to be ready.
+// patience is the time that a pod may take to be ready.
 const patience = time.Minute
 
 // toTLSAndBack begins with the release before this one, and with plugins on nodes that call it by plain HTTP, as those

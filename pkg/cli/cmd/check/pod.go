@@ -30,7 +30,7 @@ const (
 	program = "/bcsnet-podcheck"
 	// planDir is the directory of the plan in a pod.
 	planDir, planFile = "/plan", "plan"
-	// afterwards is how long a pod outlives --timeout if nobody deletes it.
+	// afterwards is the time for which a pod outlives --timeout if nobody deletes it.
 	afterwards = askTime + releaseTime + time.Minute
 	nobody     = 65534
 )

@@ -18,7 +18,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/nodecheck"
 )
 
-// leaseLag is how long a running pod may lack a lease before that is a finding.
+// leaseLag is the time for which a running pod may lack a lease before that is a finding.
 const leaseLag = 3 * time.Second
 
 // eventPolls is the number of polls per reading of events, of which a namespace may have thousands.

@@ -28,8 +28,9 @@ func (v *releaseVerb) warnLive(ctx context.Context, h netip.Addr, held []lease.L
 }
 
 // refusals returns why hosts are refused without --force: a Ready node is on, and its pods use their addresses. A host
-// that no Ready node claims is refused if its pods are bound to one: that node has another address now. Hosts without
-// addresses, and those whose pods are gone or on nodes that are not Ready, are not refused.
+// that no Ready node claims is refused if its pods are bound to one: that node has another address now. A host that no
+// node claims is refused if its pods cannot be read. Hosts without addresses, and those whose pods are gone or on nodes
+// that are not Ready, are not refused.
 func (r *releaseRun) refusals(ctx context.Context, held map[netip.Addr][]lease.Lease) map[netip.Addr]error {
 	out := map[netip.Addr]error{}
 	if r.force || !holdAny(held) {
@@ -61,7 +62,7 @@ func holdAny(held map[netip.Addr][]lease.Lease) bool {
 	return false
 }
 
-// unknownHost refuses a host whose node could not be read, because the machine may be on.
+// unknownHost refuses a host if its node, or the pods that would name it, could not be read: the machine may be on.
 func unknownHost(h netip.Addr, err error) error {
 	return (&app.Failure{
 		Reason: app.ReasonNodeUnknown, Message: fmt.Sprintf("host %s: whether it is a Ready node is unknown: %v", h,
@@ -80,7 +81,10 @@ func (r *releaseRun) readyNode(
 	what := "is"
 	if !n.Ready {
 		i := slices.IndexFunc(nodes, func(o resource.Node) bool { return o.Ready && slices.Contains(bound, o.Name) })
-		if i < 0 {
+		switch {
+		case i < 0 && unread != nil && n.Name == "":
+			return unknownHost(h, unread)
+		case i < 0:
 			return nil
 		}
 		what, n = "was an address of", nodes[i].Node
