@@ -29,7 +29,7 @@ func TestKilledBetweenWrites(t *testing.T) {
 		stuck    intercept.Match
 		deletion bool
 	}{
-		"before the lease":           {stuck: of("bcsnetips", http.MethodPut)},
+		"before the lease":           {stuck: of("bcsnetips", http.MethodPut, http.MethodPost)},
 		"before the IPAddress":       {stuck: of("ipaddresses", http.MethodPost)},
 		"before the claim's part":    {stuck: of("ipaddressclaims", http.MethodPatch)},
 		"before the deletion":        {stuck: of("ipaddresses", http.MethodDelete), deletion: true},
