@@ -39,7 +39,7 @@ const (
 	maxConditionNote = 1024
 )
 
-// versions are those of the contract, the preferred one first.
+// versions returns those of the contract, the preferred one first.
 func versions() []string { return []string{"v1beta2", oldVersion} }
 
 // poolRef is how claims and addresses name their pool.
