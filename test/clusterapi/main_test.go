@@ -129,6 +129,7 @@ func install(t *testing.T, version string) {
 
 // listed returns all objects of a kind of Cluster API. kubectl would remember the version that was served before.
 func listed(t *testing.T, kind string) ([]unstructured.Unstructured, error) {
+	t.Helper()
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind((&site{}).object(kind, "").GroupVersionKind())
 	err := admin.List(t.Context(), list)
