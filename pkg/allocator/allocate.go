@@ -37,9 +37,9 @@ func (a *Adder) Allocate(ctx context.Context, r Request) ([]Address, error) {
 }
 
 // attempts takes a request through the phases, and begins anew after errStale. It waits for the watch, once, before it
-// believes that a pool is full.
+// believes that a pool is full; an object asks again by itself.
 func (a *Adder) attempts(ctx context.Context, t *attempt) error {
-	caughtUp := false
+	caughtUp := t.ForObject
 	for range maxAttempts {
 		if a.engine.overtaken(t) {
 			return deleted(t.Request)

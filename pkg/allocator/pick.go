@@ -99,6 +99,7 @@ func (t *attempt) want(held []lease.Lease) ipam.PickRequest {
 		Host: t.Host, Namespace: t.Namespace, Owner: t.Owner,
 		Pools: pools, Network: t.Network, Families: t.families,
 		Addrs: t.Addrs, Have: held,
+		Ahead: t.Owner != "" && t.ForObject,
 		Claim: t.constraints.Claim, PodPrimaryKey: t.constraints.PodPrimaryKey, IfName: t.holder.IfName,
 		PodUID: t.holder.PodUID,
 		Keeps:  t.constraints.Claim != "" && t.constraints.Fixed,

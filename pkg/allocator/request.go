@@ -26,6 +26,9 @@ type Request struct {
 	PodUID string
 	// Owner in place of the pod.
 	Owner string
+	// ForObject: the owner stands for an object of Namespace. It is on no host, so that the hosts of a pool do not
+	// matter; the namespaces, blocks and quotas do.
+	ForObject bool
 	// Network restricts the request to the pools of one network.
 	Network string
 	// Pool restricts the request to one pool, and with it to one family.

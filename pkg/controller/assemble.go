@@ -84,6 +84,9 @@ func assemble(
 	if err := addHostnicConfig(ctx, mgr, c, o, reclaimer, log); err != nil {
 		return nil, nil, err
 	}
+	if err := addHolders(ctx, mgr, cfg, c, o, log); err != nil {
+		return nil, nil, err
+	}
 	c.leads.OnTerm(newDoctorRunner(mgr.GetCache(), c, log).Start)
 	tracing, err := addTracing(ctx, mgr, o)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	claimcontroller "github.com/bcsnet/bcsnet/pkg/controller/claim"
+	"github.com/bcsnet/bcsnet/pkg/controller/clusterapi"
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/controller/gc"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
@@ -51,6 +53,8 @@ type core struct {
 	// requests are refused and /readyz fails.
 	ready    func() error
 	registry *prometheus.Registry
+	// claimants answers the claims of Cluster API; nil if nobody does.
+	claimants *clusterapi.Reconciler
 	// told reports whether the other replicas were asked about the versions of the store; nil if nobody asks.
 	told func() bool
 }
@@ -76,7 +80,8 @@ func newCore(
 	synced := inputs{"BCSNetIPs": c.feed.Synced}
 	checker := recovery.NewChecker(recovery.CheckerConfig{
 		Cache: mgr.GetCache(), Index: c.index, Leases: c.leases, Pods: c.pods,
-		Synced: func() error { return cmp.Or(synced.missing(), c.untold()) }, Changed: queue.Now,
+		Synced:  func() error { return cmp.Or(synced.missing(), c.untold(), c.claimants.Unseen()) },
+		Objects: func() iter.Seq[recovery.Object] { return c.claimants.Objects() }, Changed: queue.Now,
 		Restarts: c.feed.Restarts, Log: log,
 	})
 	c.ready = checker.Ready

@@ -53,6 +53,7 @@ type Options struct {
 	FloatingIPConfig        string
 	HostnicIPAMConfig       string
 	IPAMClaims              bool
+	ClusterAPI              bool
 	SharedPoolsForAll       bool
 	NodeResources           []string
 	HistoryRetention        time.Duration
@@ -138,6 +139,8 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.IPAMClaims, "ipam-claims", false,
 		"keep the addresses of interfaces for which pods name an IPAMClaim of k8s.cni.cncf.io (ipam-claim-reference) "+
 			"until that is gone; takes the roles of config/ipamclaims")
+	f.BoolVar(&o.ClusterAPI, "cluster-api", false,
+		"answer the IPAddressClaims of Cluster API whose poolRef is a BCSNetPool; takes the role of config/clusterapi")
 	f.BoolVar(&o.SharedPoolsForAll, "shared-pools-for-all", false,
 		"a shared pool that pods name (tke.cloud.tencent.com/eni-ip-pool) is one for all namespaces, as with galaxy: "+
 			"whoever may make pods gets what it keeps; otherwise each namespace has one of its own")

@@ -770,6 +770,18 @@ func claimCases() map[string]checkCase {
 		"in use for one that there is not": {func(s *doctor.Snapshot) { s.Leases[0].Claim = "default/gone" },
 			[]string{"claim-missing claim/default/gone: it does not exist, and has 1 address (10.1.0.20), 1 of them " +
 				"in use"}},
+		"held for objects that there are, for owners that are none, and for one that there is not": {
+			func(s *doctor.Snapshot) {
+				for address, owner := range map[string]string{
+					"10.1.0.24": "capi/fleet/here", "10.1.0.25": "capi/fleet/gone", "10.1.0.26": "vm-7",
+				} {
+					s.Leases = append(s.Leases, leased(address, "", func(l *lease.Lease) {
+						l.Holder = lease.Holder{Owner: owner, Namespace: "fleet"}
+					}))
+				}
+				s.Owners = []string{"capi/fleet/here"}
+			}, []string{"owner-missing ip/10.1.0.25: held for 2d, and the IPAddressClaim fleet/gone does not exist"},
+		},
 		"a claim in conflict": {says(v1.ConditionConflict, metav1.ConditionTrue, "AddressesShared",
 			"claim a/b names 10.1.0.9, too"), []string{"claim-conflict claim/default/web: claim a/b names 10.1.0.9, " +
 			"too"}},

@@ -8,10 +8,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 func claimChecks() []Check {
@@ -39,6 +41,16 @@ func claimChecks() []Check {
 		Meaning: "It could not take all its addresses; the cause says why. It takes the rest when it can.",
 		Impact:  "its last pods get no address",
 		Mend:    "Add addresses to its pool, release some, or reduce the claim.",
+	}, {
+		ID: "owner-missing", Group: GroupClaims, Severity: Warning, Needs: []Part{PartAddresses, PartOwners},
+		run:   ownersMissing,
+		Title: "an address is held for an object that does not exist",
+		Meaning: "For more than a minute, a lease has had the owner `capi/NAMESPACE/NAME`, and there is no such " +
+			"IPAddressClaim. Somebody took the finalizer off its IPAddress: by force, or because `clusterctl move` " +
+			"moved both to another cluster, where the machine goes on with the address.",
+		Impact: "nobody else gets the address",
+		Mend: "If no machine has the address any more, release it. If its cluster is managed elsewhere now, take the " +
+			"address out of the pool first.",
 	}}
 }
 
@@ -76,6 +88,23 @@ func claimsMissing(f *facts) (out []Finding) {
 		})
 	}
 	slices.SortFunc(out, func(a, b Finding) int { return cmp.Compare(a.Object.Name, b.Object.Name) })
+	return out
+}
+
+// ownersMissing finds leases whose owner is an object that does not exist.
+func ownersMissing(f *facts) (out []Finding) {
+	there := sets.New(f.Owners...)
+	for _, l := range f.Leases {
+		o, ok := workload.ParseOwner(l.Owner)
+		if !ok || l.State != lease.Active || settling(l.Updated, f.Now) || there.Has(l.Owner) {
+			continue
+		}
+		out = append(out, Finding{
+			Object: ip(l.Addr), Pools: []string{l.Pool},
+			Cause: fmt.Sprintf("%s, and the %s %s/%s does not exist", held(l, f.Now), o.What(), o.Namespace, o.Name),
+			Fix:   "bcsnetctl ip release " + l.Addr.String(),
+		})
+	}
 	return out
 }
 

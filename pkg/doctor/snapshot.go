@@ -32,12 +32,14 @@ const (
 	PartNodes      Part = "nodes"
 	PartServices   Part = "service networks"
 	PartPlain      Part = "plain callers"
+	PartOwners     Part = "owners"
 )
 
 // Parts returns all parts.
 func Parts() []Part {
 	return []Part{
 		PartCRDs, PartController, PartPools, PartAddresses, PartClaims, PartPods, PartNodes, PartServices, PartPlain,
+		PartOwners,
 	}
 }
 
@@ -57,6 +59,8 @@ type Snapshot struct {
 	Claims []*v1.BCSNetIPClaim
 	Pods   []workload.Pod
 	Nodes  []Node
+	// Owners are the owners that leases of existing objects name: IPAddressClaims of Cluster API.
+	Owners []string
 	// Services are the networks of the cluster's Services.
 	Services []netip.Prefix
 	// PlainCallers are the machines that call the controller by plain HTTP.

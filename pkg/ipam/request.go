@@ -47,7 +47,8 @@ type PickRequest struct {
 	PodUID string
 	// Keeps: the claim keeps the addresses when the pod ends.
 	Keeps bool
-	// Ahead: no pod asks yet. The claim is to have addresses that it does not keep already, of pools for any host.
+	// Ahead: no pod asks yet. The claim is to have addresses that it does not keep already, of pools for any host. With
+	// an Owner, that one asks, as an object of Namespace.
 	Ahead bool
 	// Room is the number of addresses of a family that the claim may have in all; 0 for no bound, negative for none at
 	// all.
@@ -79,7 +80,9 @@ type PickRequest struct {
 
 // ByHand reports whether an operator names the pool for an owner that is on no host: which hosts and
 // namespaces the pool is for does not matter then.
-func (w PickRequest) ByHand() bool { return w.Owner != "" && len(w.Pools) > 0 && !w.Host.IsValid() }
+func (w PickRequest) ByHand() bool {
+	return w.Owner != "" && !w.Ahead && len(w.Pools) > 0 && !w.Host.IsValid()
+}
 
 // Names reports whether the request asks for a pool by its name or by that of its network.
 func (w PickRequest) Names(p Pool) bool {
@@ -149,7 +152,7 @@ func (w PickRequest) Admits(l lease.Lease) bool {
 // ChargedTo returns the namespaces that an address which the request takes counts for. One that is ahead of all pods is
 // for its claim alone.
 func (w PickRequest) ChargedTo() lease.ChargedNamespaces {
-	if w.Ahead {
+	if w.Ahead && w.Owner == "" {
 		return lease.ChargedNamespaces{"", lease.ClaimNamespace(w.Claim)}
 	}
 	return lease.ChargedNamespaces{w.Namespace, lease.ClaimNamespace(w.Claim)}

@@ -3,6 +3,7 @@ package recovery
 import (
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"maps"
 	"net/netip"
@@ -54,6 +55,8 @@ type CheckerConfig struct {
 	Index  *index.Index
 	Leases *store.Client
 	Pods   *workload.Pods
+	// Objects are the addresses that objects say they have; nil for none.
+	Objects func() iter.Seq[Object]
 	// Synced returns an error that names the lists that have not arrived yet; nil if all have.
 	Synced func() error
 	// Changed is called after a pool starts or stops waiting.
@@ -270,8 +273,12 @@ func (c *Checker) plan(ctx context.Context, lost map[string]time.Time) (Plan, er
 	if err := c.Cache.List(ctx, &pods); err != nil {
 		return Plan{}, err
 	}
+	var objects iter.Seq[Object]
+	if c.Objects != nil {
+		objects = c.Objects()
+	}
 	return Make(Input{
-		Now: now, Index: c.Index, RebuiltAt: c.rebuiltAt,
+		Now: now, Index: c.Index, RebuiltAt: c.rebuiltAt, Objects: objects,
 		Pods: func(yield func(workload.Pod) bool) {
 			for i := range pods.Items {
 				if !yield(workload.FromObject(&pods.Items[i])) {

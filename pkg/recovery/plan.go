@@ -25,6 +25,8 @@ type Input struct {
 	// Index has the pools and the remaining leases.
 	Index *index.Index
 	Pods  iter.Seq[workload.Pod]
+	// Objects are the addresses that objects say they have; nil for none.
+	Objects iter.Seq[Object]
 	// Hosts returns the addresses of a pod's Node; none while the Node is unknown.
 	Hosts func(workload.Pod) []netip.Addr
 	// Lost reports whether a pool has lost leases, by other evidence than the reports of one node. All reports of such
@@ -34,8 +36,18 @@ type Input struct {
 	RebuiltAt map[string]time.Time
 }
 
-// Plan has the leases to create from the reports of pods.
+// Object is an address that an object of the API server says it has: the IPAddress of a claim of Cluster API.
+type Object struct {
+	// Owner is that of the lease.
+	Owner, Namespace string
+	Addr             netip.Addr
+}
+
+// Plan has the leases to create from the reports of pods and objects.
 type Plan struct {
+	// Objects are the leases to create of objects. Who wrote them may write what it likes into them: they count only in
+	// pools that lost leases, and go before the pods, as a machine does not tell of its address itself.
+	Objects []lease.Lease
 	// Create are the leases, sorted by address. Their versions are those of the objects that they replace, 0 for none.
 	Create []lease.Lease
 	// Doubtful are the leases of reports that are not believed: only the pod's status or an annotation says so, and the
@@ -81,6 +93,12 @@ func Make(in Input) Plan {
 			m.byHost[h] = append(m.byHost[h], p.Name)
 		}
 	}
+	if in.Objects != nil {
+		byOwner := func(a, b Object) int { return cmp.Compare(a.Owner, b.Owner) }
+		for _, o := range slices.SortedFunc(in.Objects, byOwner) {
+			m.addObject(o)
+		}
+	}
 	for _, pod := range slices.SortedFunc(in.Pods, byClaimToAnAddress) {
 		m.add(pod)
 	}
@@ -89,7 +107,7 @@ func Make(in Input) Plan {
 			m.plan.Create = append(m.plan.Create, l)
 		}
 	}
-	for _, leases := range [][]lease.Lease{m.plan.Create, m.plan.Doubtful} {
+	for _, leases := range [][]lease.Lease{m.plan.Objects, m.plan.Create, m.plan.Doubtful} {
 		slices.SortStableFunc(leases, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) })
 	}
 	slices.SortStableFunc(m.plan.Conflicts, func(a, b Conflict) int { return a.Addr.Compare(b.Addr) })
@@ -207,6 +225,9 @@ func (m *maker) lease(
 		return conflict("%s holds it", current.Who())
 	case current.State == lease.Active || GaveUp(current, pod):
 		return l, false
+	}
+	if i := slices.IndexFunc(m.plan.Objects, func(o lease.Lease) bool { return o.Addr == a }); i >= 0 {
+		return conflict("%s says that it has it, too", m.plan.Objects[i].Owner)
 	}
 	if _, lost := m.Index.Leases.Missing(a); lost {
 		return l, false // the restorer knows more than the pod does

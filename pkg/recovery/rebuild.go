@@ -47,7 +47,7 @@ func (c *Checker) rebuild(ctx context.Context, plan Plan, until map[string]time.
 				plan.Waiting[pool])
 		}
 	}
-	failed := c.create(ctx, plan.Create, until)
+	failed := c.create(ctx, slices.Concat(plan.Objects, plan.Create), until)
 	for _, pool := range slices.Sorted(maps.Keys(until)) {
 		if waiting[pool] != "" || failed[pool] {
 			c.Index.Pools.SetRebuilding(pool, cmp.Or(waiting[pool], making))
@@ -84,8 +84,8 @@ func (c *Checker) create(ctx context.Context, all []lease.Lease, in map[string]t
 				failed[pool] = true
 				c.Log.Warn("could not make a lease again", "address", l.Addr.String(), "holder", l.Who(), "error", err)
 			case created:
-				c.Log.Info("made a lease again from its pod", "address", l.Addr.String(), "holder", l.Who(), "pool",
-					l.Pool)
+				c.Log.Info("made a lease again from what its holder reports", "address", l.Addr.String(), "holder",
+					l.Who(), "pool", l.Pool)
 			}
 			return nil
 		})

@@ -48,6 +48,9 @@ func roles() map[string]role {
 	} {
 		workloads[resource] = "get"
 	}
+	for _, resource := range []string{"ipaddressclaims", "ipaddresses"} {
+		workloads[resource+".ipam.cluster.x-k8s.io"] = "get list"
+	}
 	controller := map[string]string{
 		"bcsnetpools": read + " " + write, "bcsnetipclaims": read + " " + write,
 		"bcsnetpools/status": "update patch", "bcsnetipclaims/status": "update patch",
@@ -75,7 +78,7 @@ func roles() map[string]role {
 		"configmaps@bcsnet-system=bcsnet-controller-plain-callers":  "get update",
 		"configmaps@kube-system=extension-apiserver-authentication": read,
 	}
-	// What nodeCapacity, floatingipConfig, hostnicIPAMConfig and ipamClaims add.
+	// What nodeCapacity, floatingipConfig, hostnicIPAMConfig, ipamClaims and clusterAPI add.
 	optional := map[string]string{
 		"nodes/status": "patch",
 		"configmaps@kube-system=floatingip-config":                                  read,
@@ -83,6 +86,11 @@ func roles() map[string]role {
 		"ipamclaims.k8s.cni.cncf.io":                                                read,
 		"ipamclaims/status.k8s.cni.cncf.io":                                         "patch",
 		"customresourcedefinitions.apiextensions.k8s.io=ipamclaims.k8s.cni.cncf.io": "get",
+		"ipaddressclaims.ipam.cluster.x-k8s.io":                                     read,
+		"ipaddressclaims/status.ipam.cluster.x-k8s.io":                              "patch",
+		"ipaddressclaims/finalizers.ipam.cluster.x-k8s.io":                          "update",
+		"ipaddresses.ipam.cluster.x-k8s.io":                                         read + " create patch delete",
+		"clusters.cluster.x-k8s.io":                                                 read,
 	}
 	return map[string]role{
 		"viewer": {"viewer", with(see, workloads, map[string]string{"pods": "get", "nodes": "get", "namespaces": "get",

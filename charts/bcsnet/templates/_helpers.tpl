@@ -21,7 +21,7 @@
 {{- end }}
 {{- end }}
 {{- end }}
-{{- $taken := dict "http-bind-address" "" "health-probe-bind-address" "" "plain-http" "plainHTTP" "node-resources" "nodeCapacity" "history-retention" "history.retention" "history-parts" "history.maxParts" "floatingip-config" "floatingipConfig" "hostnic-ipam-config" "hostnicIPAMConfig" "ipam-claims" "ipamClaims" "shared-pools-for-all" "sharedPoolsForAll" "tls-cert-file" "tls.secretName" "tls-private-key-file" "tls.secretName" }}
+{{- $taken := dict "http-bind-address" "" "health-probe-bind-address" "" "plain-http" "plainHTTP" "node-resources" "nodeCapacity" "history-retention" "history.retention" "history-parts" "history.maxParts" "floatingip-config" "floatingipConfig" "hostnic-ipam-config" "hostnicIPAMConfig" "ipam-claims" "ipamClaims" "cluster-api" "clusterAPI" "shared-pools-for-all" "sharedPoolsForAll" "tls-cert-file" "tls.secretName" "tls-private-key-file" "tls.secretName" }}
 {{- range .Values.extraArgs }}
 {{- $name := trimPrefix "--" . | splitList "=" | first }}
 {{- if hasKey $taken $name }}
@@ -196,6 +196,9 @@ secret: {secretName: {{ .caSecretName }}, items: [{key: ca.crt, path: ca.crt}]}
 - apiGroups: [k8s.cni.cncf.io]
   resources: [ipamclaims, network-attachment-definitions]
   verbs: [get]
+- apiGroups: [ipam.cluster.x-k8s.io]
+  resources: [ipaddressclaims, ipaddresses]
+  verbs: [get, list]
 {{- end }}
 
 {{- define "bcsnet.uiImage" -}}

@@ -39,6 +39,7 @@ const (
 	ReasonAddressKept        ipam.Reason = "AddressKept"
 	ReasonPodLives           ipam.Reason = "PodLives"
 	ReasonHolderUnverified   ipam.Reason = "HolderUnverified"
+	ReasonObjectExists       ipam.Reason = "ObjectExists"
 	ReasonLeaseChanged       ipam.Reason = "LeaseChanged"
 	ReasonClaimExists        ipam.Reason = "ClaimExists"
 	ReasonClaimInvalid       ipam.Reason = "ClaimInvalid"

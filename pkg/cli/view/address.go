@@ -26,6 +26,8 @@ type Address struct {
 	// pod is the state of the holder's pod; unread is the error if it is unknown.
 	pod    resource.PodState
 	unread error
+	// object is the state of an owner that is an object.
+	object resource.OwnerState
 	// named is the pool that the object names. exists is false if that pool is gone.
 	named  ipam.Pool
 	exists bool
@@ -98,10 +100,10 @@ func addressViews(
 		}
 	}
 	pods, unread := resource.PodStates(ctx, s, all)
-	claims := resource.ClaimsOfLeases(ctx, s, all)
+	claims, owners := resource.ClaimsOfLeases(ctx, s, all), resource.OwnerStates(ctx, s, all)
 	var views []Address
 	for i, l := range all {
-		view := Address{Lease: l, Stored: objects[i], pod: pods[i], unread: unread[i]}
+		view := Address{Lease: l, Stored: objects[i], pod: pods[i], unread: unread[i], object: owners[l.Owner]}
 		view.named, view.exists = plans.Pools.Get(l.Pool)
 		view.Serving, view.refusal = plans.Candidate(l.Addr, s.Now())
 		view.claim = claims[l.Claim]

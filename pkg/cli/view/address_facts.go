@@ -121,6 +121,10 @@ func (a Address) addGiven(f *Facts) {
 // holder describes the holder and the state of its pod.
 func (a Address) holder() string {
 	switch {
+	case a.object.Unread != nil:
+		return fmt.Sprintf("%s; it is unknown whether the %s exists: %v", a.Owner, a.object.What(), a.object.Unread)
+	case a.object.Text != "":
+		return fmt.Sprintf("%s; the %s %s", a.Owner, a.object.What(), a.object.Text)
 	case a.Owner != "":
 		return a.Owner + ", which is no pod"
 	case a.unread != nil:
@@ -192,6 +196,10 @@ func (a Address) Next() (n Steps) {
 		n.add("end the quarantine", "bcsnetctl ip release "+addr)
 	case a.State == lease.Reserved:
 		n.add("have it handed out again", "bcsnetctl ip unreserve "+addr)
+	case a.State == lease.Active && a.object.Exists:
+		o := a.object
+		n.add("delete the "+o.What()+", which gives it back",
+			"kubectl -n "+o.Namespace+" delete "+strings.ToLower(o.What())+" "+o.Name)
 	case a.State == lease.Active && a.pod.Lives:
 		n.add("delete the pod, which gives it back", "kubectl -n "+a.Namespace+" delete pod "+a.PodName)
 		n.add("take it from the pod that lives", "bcsnetctl ip release "+addr+" --force")

@@ -39,7 +39,7 @@ func Snapshot(ctx context.Context, s *app.App, parts []doctor.Part) (*doctor.Sna
 	read := map[doctor.Part]func(context.Context) error{
 		doctor.PartCRDs: r.readCRDs, doctor.PartController: r.readController, doctor.PartServices: r.readServices,
 		doctor.PartPools: r.readPools, doctor.PartPods: r.readPods, doctor.PartNodes: r.readNodes,
-		doctor.PartClaims: r.readClaims, doctor.PartPlain: r.readPlainCallers,
+		doctor.PartClaims: r.readClaims, doctor.PartPlain: r.readPlainCallers, doctor.PartOwners: r.readOwners,
 		doctor.PartAddresses: func(ctx context.Context) error { return r.readLeases(ctx, leases) },
 	}
 	var mu sync.Mutex
@@ -92,6 +92,11 @@ func (r *snapshotReader) readLeases(ctx context.Context, leases *store.Client) e
 		}
 		return nil
 	})
+}
+
+func (r *snapshotReader) readOwners(ctx context.Context) (err error) {
+	r.snapshot.Owners, err = resource.ListOwners(ctx, r.api)
+	return err
 }
 
 func (r *snapshotReader) readNodes(ctx context.Context) error {

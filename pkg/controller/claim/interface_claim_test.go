@@ -54,7 +54,7 @@ func TestClaimOfOneInterfaceStays(t *testing.T) {
 			Holder: lease.Holder{IfName: "net1"}, Retention: lease.Retention{Claim: name, Fixed: true},
 		})
 	}
-	r := &Reconciler{Config{
+	r := &Reconciler{Config: Config{
 		Client: onePod{pod: pod}, Index: x, States: NewStates(nil), Policies: byInterface{"": whole, "eth0": whole, "net1": own},
 	}}
 	for name, migrated := range map[string]bool{whole: false, own: false, earlier: true} {

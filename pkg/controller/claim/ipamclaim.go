@@ -14,10 +14,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// ipamClaimRetry is the time after which the status of an IPAMClaim that cannot be read or written is tried again:
-// somebody has to change a role or the CRD first.
-const ipamClaimRetry = time.Minute
-
 // publishIPAMClaim writes the claim's addresses into the status of an IPAMClaim. again is the time after which to retry
 // a failure; 0 otherwise. IPAMClaims belong to others: an error in them does not stop our own work.
 func (r *Reconciler) publishIPAMClaim(ctx context.Context, w workload.Workload) (again time.Duration) {
@@ -28,22 +24,11 @@ func (r *Reconciler) publishIPAMClaim(ctx context.Context, w workload.Workload) 
 	if err == nil {
 		err = r.writeIPAMClaim(ctx, c)
 	}
-	switch {
-	case err == nil:
-	case errors.Is(err, workload.ErrGone):
+	if errors.Is(err, workload.ErrGone) {
 		r.States.change(w.Namespace+"/"+workload.ClaimOfIPAMClaim(w.Name), func(of *state) { of.refused = failure{} })
-	case apierrors.IsNotFound(err): // it was deleted meanwhile
-	case apierrors.IsConflict(err): // the watch delivers a newer version
-		return conditions.WriteDelay
-	default:
-		r.Log.Debug("the status of an IPAMClaim is not up to date", "ipamclaim", w.Namespace+"/"+w.Name, "error", err)
-		if r.States.mayWarn() {
-			r.Log.Warn("the status of IPAMClaims cannot be written; they are tried again every minute", "ipamclaim",
-				w.Namespace+"/"+w.Name, "error", err)
-		}
-		return ipamClaimRetry
+		return 0
 	}
-	return 0
+	return r.published.Wrote(w.Namespace+"/"+w.Name, err)
 }
 
 // writeIPAMClaim writes the status of an IPAMClaim if it is not up to date. The status has the addresses of the claim
@@ -107,17 +92,6 @@ func (s *States) Refused(p workload.Pod, why *ipam.Refusal) {
 	if changed {
 		s.enqueue(name, claimDelay)
 	}
-}
-
-// mayWarn reports whether to log a problem with IPAMClaims: only one is logged per interval, however many there are.
-func (s *States) mayWarn() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if time.Since(s.warned) < 10*ipamClaimRetry {
-		return false
-	}
-	s.warned = time.Now()
-	return true
 }
 
 // ipamClaims queues the claims of all known IPAMClaims, and starts to watch IPAMClaims.

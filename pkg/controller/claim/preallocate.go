@@ -30,7 +30,7 @@ const (
 // preallocate runs the phase that takes the addresses that the claim must have before pods ask.
 func (r *Reconciler) preallocate(ctx context.Context, s *scope) (result reconcile.Result, err error) {
 	c, view := s.claim, &s.view
-	r.States.waits(c.Name, false)
+	r.States.short.Set(c.Name, false)
 	if !c.Preallocate || c.Deleting {
 		r.States.notePreallocation(c.Name, nil)
 		return result, nil
@@ -48,7 +48,7 @@ func (r *Reconciler) preallocate(ctx context.Context, s *scope) (result reconcil
 		s.untaken = fmt.Errorf("claim %s: taking its addresses: %w", c.Name, err)
 		return result, nil
 	case view.stock.Missing > 0:
-		r.States.waits(c.Name, true)
+		r.States.short.Set(c.Name, true)
 		result.RequeueAfter = missingEvery
 	case view.stock.Has >= atMost:
 		view.taking, result.RequeueAfter = true, time.Millisecond

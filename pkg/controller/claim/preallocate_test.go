@@ -58,12 +58,12 @@ func TestFreedBesideReconciles(*testing.T) {
 	for range 2 {
 		all.Go(func() {
 			for range 1000 {
-				s.waits("a/b", false)
+				s.short.Set("a/b", false)
 			}
 		})
 		all.Go(func() {
 			for range 1000 {
-				s.freed()
+				s.enqueueAll(s.short.Wake(""))
 			}
 		})
 	}

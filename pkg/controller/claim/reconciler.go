@@ -19,6 +19,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
+	"github.com/bcsnet/bcsnet/pkg/controller/holding"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -39,6 +40,7 @@ const (
 // publishes the claims' status. It never takes an address that a pod has.
 type Reconciler struct {
 	Config
+	published holding.Publisher
 }
 
 // Config has the dependencies and settings of a Reconciler.
@@ -69,7 +71,7 @@ type Config struct {
 
 // New returns a reconciler that receives every change of the index and of workloads. It does nothing before its Setup.
 func New(o Config) *Reconciler {
-	r := &Reconciler{o}
+	r := &Reconciler{Config: o, published: holding.Publisher{What: "the status of IPAMClaims", Log: o.Log}}
 	o.Index.Feed.Subscribe(r.leaseChanged)
 	o.Owners.Changed = o.States.workloadChanged
 	o.Terms.OnTerm(r.onTerm)
@@ -117,8 +119,8 @@ func (r *Reconciler) leaseChanged(old, l lease.Lease) {
 			r.States.enqueue(old.Claim, r.gathering(old.Claim))
 		}
 	}
-	if l.State == lease.Available && (old.State != lease.Available || old.Version == 0) {
-		r.States.freed()
+	if holding.Frees(old, l) {
+		r.States.enqueueAll(r.States.short.Wake(""))
 	}
 }
 

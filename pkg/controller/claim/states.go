@@ -10,6 +10,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/controller/holding"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -26,11 +27,9 @@ type States struct {
 	// byWorkload has the claims of each workload. The workload has no UID here.
 	byWorkload map[workload.Workload]sets.Set[string]
 	// short are the claims that wait for addresses to become free.
-	short sets.Set[string]
+	short holding.Waiting
 	// naming are the claims that name addresses.
 	naming naming
-	// warned is the time at which a problem with IPAMClaims was last logged.
-	warned time.Time
 }
 
 // state is the remembered data of one claim. It is comparable: the zero state has no data.
@@ -59,7 +58,7 @@ type state struct {
 func NewStates(leads *leadership.Terms) *States {
 	return &States{
 		leads: leads, queue: leadership.NewQueue(leads), claims: map[string]*state{},
-		byWorkload: map[workload.Workload]sets.Set[string]{}, short: sets.Set[string]{}, naming: newNaming(),
+		byWorkload: map[workload.Workload]sets.Set[string]{}, naming: newNaming(),
 	}
 }
 
@@ -240,27 +239,4 @@ func (s *States) forget(name string) {
 	s.rivals(name, nil)
 	s.notePreallocation(name, nil)
 	s.noteNeed(name, nil)
-}
-
-// waits records whether a claim waits for addresses.
-func (s *States) waits(name string, waits bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.short.Delete(name); waits {
-		s.short.Insert(name)
-	}
-}
-
-// freed queues the claims that wait for addresses, because some are free now. Each is queued once, until it waits
-// again.
-func (s *States) freed() {
-	s.mu.Lock()
-	if len(s.short) == 0 { // nearly always
-		s.mu.Unlock()
-		return
-	}
-	short := s.short.UnsortedList()
-	s.short = sets.Set[string]{}
-	s.mu.Unlock()
-	s.enqueueAll(short)
 }

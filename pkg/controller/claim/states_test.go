@@ -120,7 +120,7 @@ func (e *entered) AddAfter(_ reconcile.Request, after time.Duration) {
 func TestLargeClaimsGatherLonger(t *testing.T) {
 	leads := leading(t)
 	var q entered
-	r := &Reconciler{Config{Terms: leads, States: NewStates(leads), Index: index.New()}}
+	r := &Reconciler{Config: Config{Terms: leads, States: NewStates(leads), Index: index.New()}}
 	r.States.queue.Start(&q)
 	r.States.queue.Open(t.Context())
 	r.Index.Feed.Subscribe(r.leaseChanged)

@@ -50,11 +50,13 @@ func NewQueue(leads *Terms) *Queue {
 	return &Queue{leads: leads, kept: map[reconcile.Request]time.Duration{}}
 }
 
-// Serve registers a reconciler of the objects of a kind.
+// Serve registers a reconciler of the objects of a kind; nil if their changes come by Add alone.
 func (q *Queue) Serve(mgr ctrl.Manager, name string, kind client.Object, r reconcile.Reconciler) error {
-	return ctrl.NewControllerManagedBy(mgr).
-		Named(name).
-		Watches(kind, q.onChange()).
+	b := ctrl.NewControllerManagedBy(mgr).Named(name)
+	if kind != nil {
+		b = b.Watches(kind, q.onChange())
+	}
+	return b.
 		WatchesRawSource(source.Func(func(
 			_ context.Context, started workqueue.TypedRateLimitingInterface[reconcile.Request],
 		) error {

@@ -184,9 +184,12 @@ func (p *PoolState) FirstAmong(some *netipx.IPSet, w ipam.PickRequest, chosen []
 }
 
 // Lists reports whether the requester's host may draw from the pool. Ahead of all pods any host may be theirs, where
-// the pool has one or was named.
+// the pool has one or was named. An object is on no host, and draws from what it names alone.
 func (p *PoolState) Lists(w ipam.PickRequest) bool {
-	if w.Ahead {
+	switch {
+	case w.Ahead && w.Owner != "":
+		return w.NameOf(p.Pool) >= 0
+	case w.Ahead:
 		return len(w.Pools) > 0 || len(w.Sets) > 0 || !p.NoHosts()
 	}
 	return p.Draws(w.Host) || w.ByHand()

@@ -1,10 +1,12 @@
 package address
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
@@ -24,6 +26,8 @@ const (
 	lives
 	// mayRun: the pod is gone, but its containers may still run.
 	mayRun
+	// hasObject: the owner is an object, such as a claim of Cluster API, that exists.
+	hasObject
 	// noPod: the holder is an owner or a container of an unknown pod.
 	noPod
 	// unread: the pod could not be read.
@@ -38,9 +42,10 @@ const (
 // finding is an address with the state of its holder.
 type finding struct {
 	lease.Lease
-	fate fate
-	pod  resource.PodState
-	err  error
+	fate   fate
+	pod    resource.PodState
+	object resource.OwnerState
+	err    error
 }
 
 // judgement separates the addresses to release, those to leave alone, and those that are free already.
@@ -63,8 +68,10 @@ func (v *ipRelease) judge(ctx context.Context, all []lease.Lease) *judgement {
 		j.again.Looks = resource.Looks{First: v.leases.Now(), Between: v.settle, Side: true}
 	}
 	pods, failed := j.again.PodStates(ctx, v.App, all)
+	objects := resource.OwnerStates(ctx, v.App, all)
 	for i, l := range all {
-		f := finding{Lease: l, pod: pods[i], err: failed[i]}
+		f := finding{Lease: l, pod: pods[i], object: objects[l.Owner], err: failed[i]}
+		f.err = cmp.Or(f.err, f.object.Unread)
 		switch {
 		case l.State == lease.Available:
 			f.fate = isFree
@@ -74,6 +81,8 @@ func (v *ipRelease) judge(ctx context.Context, all []lease.Lease) *judgement {
 			f.fate = isReserved
 		case f.err != nil:
 			f.fate = unread
+		case f.object.Exists:
+			f.fate = hasObject
 		case f.pod.Lives:
 			f.fate = lives
 		case f.pod.MayRun:
@@ -152,6 +161,11 @@ func (v *ipRelease) refusal(f finding) error {
 			resource.RetainedText(f.Lease)).WithHint("to give it back to its pool: %s --kept", again)
 	case unread:
 		return fmt.Errorf("whether the holder of %s lives is unknown: %w", f.Addr, f.err)
+	case hasObject:
+		o := f.object
+		return app.Refuse(app.ReasonObjectExists, "%s, and the %s %s", text, o.What(), o.Text).
+			WithHint("delete it, and the address is released: kubectl -n %s delete %s %s", o.Namespace,
+				strings.ToLower(o.What()), o.Name)
 	case noPod: // nobody can check whether it is gone
 		return app.Refuse(app.ReasonHolderUnverified, "%s, and that is no pod", text).
 			WithHint("to release it all the same: %s --force", again)

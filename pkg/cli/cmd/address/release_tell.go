@@ -23,6 +23,7 @@ func fates() []fateText {
 	return []fateText{
 		{isGone, "of holders that are gone", ""}, {lives, "of pods that live", "--force"},
 		{mayRun, "of pods that are gone and may still run", "--force"},
+		{hasObject, "of objects that exist", "--force"},
 		{noPod, "of holders that are no pods", "--force"}, {unread, "of pods that cannot be read", ""},
 		{isKept, "kept by claims", "--kept"},
 	}
@@ -124,6 +125,11 @@ func (v *ipRelease) ending(f finding) leasing.Ending {
 		return leasing.Ending{
 			Text: fmt.Sprintf("%s; it is unknown whether the pod lives: %v", what, f.err), Grave: true, Loser: l.Who(),
 		}
+	case f.fate == hasObject:
+		return leasing.Ending{Text: what + "; the " + f.object.What() + " " + f.object.Text + " and loses the address",
+			Grave: true, Loser: l.Who()}
+	case f.object.Text != "":
+		return leasing.Ending{Text: what + ", and the " + f.object.What() + " " + f.object.Text, Grave: v.by != nil}
 	case f.fate == lives:
 		return leasing.Ending{Text: what + "; the pod " + f.pod.Text + " and loses the address", Grave: true,
 			Loser: l.Who()}

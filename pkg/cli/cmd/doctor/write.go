@@ -117,7 +117,7 @@ func (v *verb) looked(s *doctor.Snapshot, r doctor.Report) string {
 			over = append(over, humanize.Plural(len(s.Pods), "pod"))
 		case doctor.PartNodes:
 			over = append(over, humanize.Plural(len(s.Nodes), "node"))
-		case doctor.PartCRDs, doctor.PartController, doctor.PartServices, doctor.PartPlain:
+		case doctor.PartCRDs, doctor.PartController, doctor.PartServices, doctor.PartPlain, doctor.PartOwners:
 		}
 	}
 	text := humanize.Plural(len(r.Ran), "check")

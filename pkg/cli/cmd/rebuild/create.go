@@ -32,7 +32,8 @@ func (v *verb) create(
 		want := todo[i]
 		switch {
 		case failed[i] != nil:
-		case l.State == lease.Active && l.PodUID == want.PodUID: // created here or by a controller
+		// Created here or by a controller.
+		case l.State == lease.Active && l.PodUID == want.PodUID && l.Owner == want.Owner:
 			made, addrs = append(made, l), append(addrs, l.Addr)
 		case l.State == lease.Active:
 			late = append(late, recovery.Conflict{Addr: l.Addr, Pool: want.Pool, Pod: want.Who(), Cause: l.Who() +

@@ -41,11 +41,17 @@ func (v *verb) plan(ctx context.Context, a *leasing.Allocator) (plan recovery.Pl
 	if err != nil {
 		return plan, resource.Explain(v.App, err)
 	}
+	objects, err := resource.ListReports(ctx, v.App)
+	if err != nil {
+		v.Say.Warn("IPAddresses of Cluster API cannot be read, so what they say does not count: %v", err)
+	}
 	plan = recovery.Make(recovery.Input{
-		Now: now, Index: a.Index, Pods: slices.Values(pods),
+		Now: now, Index: a.Index, Pods: slices.Values(pods), Objects: slices.Values(objects),
 		Hosts: func(p workload.Pod) []netip.Addr { return table.ActsFor(p.Node) },
 		Lost:  func(string) bool { return true }, // the user says so by calling the command, and confirms what it shows
 	})
+	plan.Create = slices.Concat(plan.Objects, plan.Create)
+	slices.SortStableFunc(plan.Create, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) })
 	if len(v.names) > 0 {
 		other := func(pool string) bool { return !slices.Contains(v.names, pool) }
 		plan.Create = slices.DeleteFunc(plan.Create, func(l lease.Lease) bool { return other(l.Pool) })
@@ -59,7 +65,11 @@ func (v *verb) plan(ctx context.Context, a *leasing.Allocator) (plan recovery.Pl
 // them as they are stored.
 func (v *verb) show(ctx context.Context, plan recovery.Plan) error {
 	if n := len(plan.Create); n > 0 {
-		v.Say.Start("%s that running pods report %s no lease: %s", humanize.Plural(n, "address"),
+		who := "running pods"
+		if slices.ContainsFunc(plan.Create, func(l lease.Lease) bool { return l.Owner != "" }) {
+			who += " or IPAddresses"
+		}
+		v.Say.Start("%s that %s report %s no lease: %s", humanize.Plural(n, "address"), who,
 			humanize.OneOr(n, "has", "have"), byPool(plan.Create))
 		if v.output.Printer == nil {
 			if err := printer.NewTable(&v.output, v.planColumns()).Write(v.Out, plan.Create); err != nil {
@@ -92,7 +102,11 @@ func (v *verb) planColumns() []printer.Column[lease.Lease] {
 
 func (v *verb) warnConflicts(all []recovery.Conflict) {
 	for _, c := range all {
-		v.Say.Warn("%s of pool %s: pod %s reports it, and %s", c.Addr, c.Pool, c.Pod, c.Cause)
+		who := "pod " + c.Pod
+		if o, ok := workload.ParseOwner(c.Pod); ok {
+			who = "the IPAddress of " + o.What() + " " + o.Namespace + "/" + o.Name
+		}
+		v.Say.Warn("%s of pool %s: %s reports it, and %s", c.Addr, c.Pool, who, c.Cause)
 	}
 }
 
@@ -122,11 +136,15 @@ func conflictsStay(all []recovery.Conflict) error {
 	for _, c := range all {
 		addrs = append(addrs, c.Addr)
 	}
-	namespace, name, _ := strings.Cut(all[0].Pod, "/")
-	return (&app.Failure{
+	stay := &app.Failure{
 		Code: app.ExitFindings, Message: fmt.Sprintf("%s %s: %s", humanize.Plural(len(all), "conflict"),
 			humanize.OneOr(len(all), "stays", "stay"), resource.Spell(ipaddr.SetOfAddrs(addrs...))),
-	}).
+	}
+	if _, object := workload.ParseOwner(all[0].Pod); object {
+		return stay.WithHint("see who has the address: bcsnetctl ip describe %s", all[0].Addr)
+	}
+	namespace, name, _ := strings.Cut(all[0].Pod, "/")
+	return stay.
 		WithHint("see who has the address: bcsnetctl ip describe %s; a pod that is in the wrong gets another when it "+
 			"is made anew: kubectl delete pod -n %s %s",
 			all[0].Addr, namespace, name)

@@ -1,0 +1,137 @@
+package resource
+
+import (
+	"context"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/recovery"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// OwnerState is what became of the object that is the owner of a lease.
+type OwnerState struct {
+	workload.OwnerObject
+	// Exists: it is there, and may be being deleted. Text goes on after the object, such as "does not exist".
+	Exists bool
+	Text   string
+	// Unread is why nothing is known of it.
+	Unread error
+}
+
+// clusterAPI returns a resource of Cluster API in its versions, the preferred one first.
+func clusterAPI(resource string) []schema.GroupVersionResource {
+	const group = "ipam.cluster.x-k8s.io"
+	return []schema.GroupVersionResource{
+		{Group: group, Version: "v1beta2", Resource: resource}, {Group: group, Version: "v1beta1", Resource: resource},
+	}
+}
+
+// OwnerStates reads the objects that own some leases, by the owner. Leases of pods, and of owners that are no objects,
+// have none.
+func OwnerStates(ctx context.Context, s *app.App, all []lease.Lease) map[string]OwnerState {
+	states := map[string]OwnerState{}
+	for _, l := range all {
+		if o, ok := workload.ParseOwner(l.Owner); ok && l.State == lease.Active {
+			states[l.Owner] = OwnerState{OwnerObject: o}
+		}
+	}
+	if len(states) == 0 {
+		return states
+	}
+	c, err := s.Dynamic()
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(AtOnce)
+	for owner, state := range states {
+		group.Go(func() error {
+			if state.Unread = err; err == nil {
+				state.read(ctx, c)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			states[owner] = state
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors are in the states
+	return states
+}
+
+func (o *OwnerState) read(ctx context.Context, c dynamic.Interface) {
+	o.Text = "does not exist"
+	for _, r := range clusterAPI("ipaddressclaims") {
+		u, err := c.Resource(r).Namespace(o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err) && NoSuchResource(err):
+			continue
+		case apierrors.IsNotFound(err):
+			return
+		case err != nil:
+			o.Unread = err
+			return
+		}
+		if o.Exists, o.Text = true, "exists"; u.GetDeletionTimestamp() != nil {
+			o.Text = "is being deleted"
+		}
+		return
+	}
+}
+
+// ListOwners returns the owners that the leases of existing objects name.
+func ListOwners(ctx context.Context, c dynamic.Interface) (owners []string, err error) {
+	err = eachServed(ctx, c, clusterAPI("ipaddressclaims"), func(u *unstructured.Unstructured) {
+		o := workload.OwnerObject{Kind: workload.OwnerClusterAPI, Namespace: u.GetNamespace(), Name: u.GetName()}
+		owners = append(owners, o.String())
+	})
+	return owners, err
+}
+
+// ListReports returns the addresses that IPAddresses of our pools say they have.
+func ListReports(ctx context.Context, s *app.App) (all []recovery.Object, err error) {
+	c, err := s.Dynamic()
+	if err != nil {
+		return nil, err
+	}
+	err = eachServed(ctx, c, clusterAPI("ipaddresses"), func(u *unstructured.Unstructured) {
+		if o, ok := recovery.ObjectOf(u); ok {
+			all = append(all, o)
+		}
+	})
+	return all, err
+}
+
+// eachServed calls fn with all objects of the first of some versions that the API server serves; with none if it serves
+// none of them.
+func eachServed(
+	ctx context.Context, c dynamic.Interface, versions []schema.GroupVersionResource,
+	fn func(*unstructured.Unstructured),
+) error {
+	for _, r := range versions {
+		options := metav1.ListOptions{Limit: PageSize}
+		for {
+			list, err := c.Resource(r).List(ctx, options)
+			if NoSuchResource(err) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			for i := range list.Items {
+				fn(&list.Items[i])
+			}
+			if options.Continue = list.GetContinue(); options.Continue == "" {
+				return nil
+			}
+		}
+	}
+	return nil
+}

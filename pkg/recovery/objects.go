@@ -1,0 +1,63 @@
+package recovery
+
+import (
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// ObjectOf returns the address that an IPAddress of Cluster API says its claim has of one of our pools; ok is false for
+// any other.
+func ObjectOf(u *unstructured.Unstructured) (o Object, ok bool) {
+	spec := func(path ...string) string {
+		text, _, _ := unstructured.NestedString(u.Object, append([]string{"spec"}, path...)...)
+		return text
+	}
+	addr, err := netip.ParseAddr(spec("address"))
+	owner := workload.OwnerObject{Kind: workload.OwnerClusterAPI, Namespace: u.GetNamespace(), Name: u.GetName()}
+	return Object{Owner: owner.String(), Namespace: owner.Namespace, Addr: addr.Unmap()}, err == nil &&
+		spec("claimRef", "name") == owner.Name && spec("poolRef", "kind") == "BCSNetPool" &&
+		spec("poolRef", "apiGroup") == v1.GroupVersion.Group
+}
+
+// addObject plans the lease of an address that an object says it has, if nobody holds it, and the object holds no other
+// one of the family. Of two objects that say so of one address, the first gets it.
+func (m *maker) addObject(o Object) {
+	pool, ok := m.Index.Pools.OwnerOf(o.Addr)
+	if !ok || m.Lost == nil || !m.Lost(m.Index.Pools.CountedAs(pool)) {
+		return
+	}
+	conflict := func(cause string) {
+		m.plan.Conflicts = append(m.plan.Conflicts, Conflict{o.Addr, pool, o.Owner, cause})
+	}
+	current, _ := m.Index.Leases.Get(o.Addr)
+	_, missing := m.Index.Leases.Missing(o.Addr)
+	holder := lease.Holder{Owner: o.Owner, Namespace: o.Namespace, IfName: lease.DefaultIfName, StartedAt: m.Now}
+	switch {
+	case missing || current.IsHeldBy(holder):
+		return
+	case current.State == lease.Active:
+		conflict(current.Who() + " holds it")
+		return
+	case current.State == lease.Reserved:
+		conflict("it is reserved")
+		return
+	}
+	other := func(l lease.Lease) bool {
+		return l.Addr == o.Addr || l.Owner == o.Owner && l.State == lease.Active && l.Addr.Is4() == o.Addr.Is4()
+	}
+	held := slices.Concat(m.plan.Objects, m.Index.Leases.ByAttachment(holder))
+	if i := slices.IndexFunc(held, other); i >= 0 {
+		conflict(held[i].Owner + " has " + held[i].Addr.String())
+		return
+	}
+	l := current
+	l.ExpiredTime = ""
+	l.State, l.Params, l.Holder, l.Updated, l.HeldFinalizer = lease.Active, m.pools[pool].Params(), holder, m.Now, true
+	m.plan.Objects = append(m.plan.Objects, l)
+}
