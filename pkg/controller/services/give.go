@@ -81,7 +81,11 @@ func (r *Reconciler) give(ctx context.Context, name types.NamespacedName, s *cor
 // address of each family, or none, takes none if it would lack one.
 func (r *Reconciler) obtainAll(ctx context.Context, o *look) (has []netip.Addr, refusals []*ipam.Refusal, err error) {
 	if o.refused == nil && o.required && len(o.families) > 1 && len(shown(o.Service)) == 0 {
+		held := r.holders.Held(o.name)
 		for _, f := range o.families {
+			if slices.ContainsFunc(held, func(l lease.Lease) bool { return ipaddr.FamilyOf(l.Addr) == f }) {
+				continue // by a leader that did not come to say so
+			}
 			if why, err := r.lacks(ctx, o, f); err != nil || why != nil {
 				return nil, []*ipam.Refusal{why}, err
 			}
@@ -256,8 +260,11 @@ func (r *Reconciler) take(
 }
 
 // someArrive reports whether there are Services without a class that another controller gave addresses of our pools, and
-// that were not looked at yet: nobody else must get these addresses.
+// that were not looked at yet: nobody else must get these addresses. It waits for them for maxLook of a term at most.
 func (r *Reconciler) someArrive() bool {
+	if began := r.began.Load(); began > 0 && time.Since(time.Unix(0, began)) > maxLook {
+		return false
+	}
 	var list corev1.ServiceList
 	return r.DefaultClass && r.Cache.List(context.Background(), &list) == nil &&
 		slices.ContainsFunc(list.Items, func(s corev1.Service) bool {

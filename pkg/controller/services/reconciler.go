@@ -60,6 +60,8 @@ type Reconciler struct {
 	listed    func() bool
 	// denied: Services may not be listed.
 	denied atomic.Bool
+	// began is when a term began, in nanoseconds; 0 before the first one.
+	began atomic.Int64
 	// sharing is held while a Service joins or leaves those of its namespace that share addresses.
 	sharing sync.Mutex
 }
@@ -119,8 +121,9 @@ func (r *Reconciler) Objects() iter.Seq[recovery.Object] {
 	}
 }
 
-// known returns all Services.
+// known returns all Services, when a term begins.
 func (r *Reconciler) known() (all []types.NamespacedName) {
+	r.began.Store(time.Now().UnixNano())
 	var list corev1.ServiceList
 	if !r.listed() || r.Cache.List(context.Background(), &list) != nil {
 		return nil // the watch brings them
