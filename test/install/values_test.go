@@ -256,8 +256,8 @@ func TestValues(t *testing.T) {
 		"env": map[string]string{
 			"BCSNET_POD_IP": "", "GOMEMLIMIT": "900MiB", "A": "b", "KUBERNETES_SERVICE_HOST": "10.0.0.1",
 			"KUBERNETES_SERVICE_PORT": "6443", "BCSNET_FLOATINGIP_CONFIG": "a/b", "BCSNET_HOSTNIC_IPAM_CONFIG": "c/d",
-			"BCSNET_IPAM_CLAIMS": "true", "BCSNET_CLUSTER_API": "true",
-			"BCSNET_TLS_CERT_FILE": "/tls/tls.crt", "BCSNET_TLS_PRIVATE_KEY_FILE": "/tls/tls.key",
+			"BCSNET_IPAM_CLAIMS": "true", "BCSNET_CLUSTER_API": "true", "BCSNET_SERVICES": "true", "BCSNET_SERVICES_DEFAULT_CLASS": "true",
+			"BCSNET_SERVICES_KUBE_VIP": "true", "BCSNET_TLS_CERT_FILE": "/tls/tls.crt", "BCSNET_TLS_PRIVATE_KEY_FILE": "/tls/tls.key",
 		},
 		"volumes": []any{map[string]any{"name": "tls", "secret": map[string]any{"secretName": "web"}}},
 		"mounts":  []any{map[string]any{"name": "tls", "mountPath": "/tls", "readOnly": true}},
