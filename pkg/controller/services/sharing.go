@@ -120,6 +120,16 @@ func (r *Reconciler) join(o *look, f ipaddr.Family) (has lease.Lease, refusal *i
 		return has, nil
 	}
 	var offered []lease.Lease
+	for _, a := range shown(o.Service) { // one whose holder is about to pass it on
+		l, _ := r.holders.Index.Leases.Get(a)
+		owner, ok := workload.ParseOwner(l.Owner)
+		if ok && owner.Kind == workload.OwnerService && owner.Namespace == o.Namespace && owner.Name != o.Name &&
+			ipaddr.FamilyOf(a) == f && !slices.ContainsFunc(o.others, func(s *corev1.Service) bool {
+			return s.Name == owner.Name && r.isOurs(s)
+		}) {
+			return l, nil
+		}
+	}
 	for _, s := range o.others {
 		if keyOf(s) != o.key || !r.isOurs(s) {
 			continue
