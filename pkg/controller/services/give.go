@@ -170,7 +170,8 @@ func (r *Reconciler) obtain(
 	ctx context.Context, o *look, f ipaddr.Family,
 ) (a netip.Addr, why *ipam.Refusal, err error) {
 	o.moving = false
-	has, conflict := lease.Lease{}, (*ipam.Refusal)(nil)
+	var has lease.Lease
+	var conflict *ipam.Refusal
 	held := r.holders.Held(o.name)
 	if i := slices.IndexFunc(held, func(l lease.Lease) bool { return ipaddr.FamilyOf(l.Addr) == f }); i >= 0 {
 		has = held[i]
@@ -268,7 +269,8 @@ func (r *Reconciler) someArrive() bool {
 	var list corev1.ServiceList
 	return r.DefaultClass && r.Cache.List(context.Background(), &list) == nil &&
 		slices.ContainsFunc(list.Items, func(s corev1.Service) bool {
-			return len(s.Status.LoadBalancer.Ingress) > 0 && !isMarked(&s) && s.Spec.LoadBalancerClass == nil && r.isOurs(&s)
+			return len(s.Status.LoadBalancer.Ingress) > 0 && !isMarked(&s) && s.Spec.LoadBalancerClass == nil &&
+				r.isOurs(&s)
 		})
 }
 

@@ -114,7 +114,8 @@ func (r *Reconciler) publish(
 	c := meta.FindStatusCondition(s.Status.Conditions, workload.ServiceCondition)
 	told := c != nil && (c.Status == metav1.ConditionTrue) == ok && c.Reason == reason &&
 		(ok || varies(reason) || c.Message == conditions.Clip(message, conditions.MaxMessage))
-	if told && !announce(s.DeepCopy(), addrs, r.KubeVIP) && slices.Equal(shown(s), addrs) && len(s.Status.LoadBalancer.Ingress) == len(addrs) {
+	if told && !announce(s.DeepCopy(), addrs, r.KubeVIP) && slices.Equal(shown(s), addrs) &&
+		len(s.Status.LoadBalancer.Ingress) == len(addrs) {
 		return 0, nil
 	}
 	err = r.write(ctx, s, func(s *corev1.Service) {
