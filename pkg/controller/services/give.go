@@ -260,8 +260,9 @@ func (r *Reconciler) take(
 	return a, why, nil
 }
 
-// someArrive reports whether there are Services without a class that another controller gave addresses of our pools, and
-// that were not looked at yet: nobody else must get these addresses. It waits for them for maxLook of a term at most.
+// someArrive reports whether there are Services without a class that another controller gave addresses of our pools,
+// and that were not looked at yet: nobody else must get these addresses. It waits for them no longer than maxLook of a
+// term.
 func (r *Reconciler) someArrive() bool {
 	if began := r.began.Load(); began > 0 && time.Since(time.Unix(0, began)) > maxLook {
 		return false
