@@ -30,6 +30,7 @@ func TestRendered(t *testing.T) {
 		"hostnic":    {"--set", "hostnicIPAMConfig=kube-system/hostnic-ipam-config"},
 		"ipamclaims": {"--set", "ipamClaims=true"},
 		"clusterapi": {"--set", "clusterAPI=true"},
+		"services":   {"--set", "services.enabled=true"},
 		"node":       {"--set", "node.enabled=true", "--set", "node.image.repository=bcsnet-node", "--set", "node.image.tag=latest"},
 		"ui":         {"--set", "ui.enabled=true,ui.tlsSecretName=bcsnet-ui,ui.image.repository=bcsnetctl,ui.image.tag=latest"},
 		"prometheus": {"--set", "prometheusRule.enabled=true"},

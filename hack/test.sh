@@ -8,7 +8,7 @@ set -euo pipefail
 # Four at a time, three with the race detector, as they wait more than they work (for hand-overs, nodes that die, leases that
 # end). The longest ones come first, so that at the end none runs alone.
 plainly=(./pkg/cli ./test/pools ./test/collect ./test/sticky ./test/faults ./test/floatingip ./test/hostnic ./test/node/install
-	./test/node ./test/groups ./test/install ./test/ipamclaim ./test/clusterapi ./test/upgrade ./test/rights ./test/history ./test/controlplane ./test/node/image
+	./test/node ./test/groups ./test/install ./test/ipamclaim ./test/clusterapi ./test/services ./test/upgrade ./test/rights ./test/history ./test/controlplane ./test/node/image
 	./test/cni ./hack/local ./hack/release ./test/attacks ./test/node/bed ./test/monitoring ./test/api ./test/sim/... ./hack/... ./cmd/... ./plugins/...)
 rest=(./pkg/allocator ./test/http ./pkg/store ./pkg/ipam/index ./pkg/httpapi ./pkg/workload ./pkg/... ./...)
 

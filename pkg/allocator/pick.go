@@ -92,8 +92,11 @@ func (a *Adder) decide(
 // want returns what the request lacks beside the leases that it holds.
 func (t *attempt) want(held []lease.Lease) ipam.PickRequest {
 	pools := t.constraints.Pools
-	if t.Pool != "" {
+	switch {
+	case t.Pool != "":
 		pools = []string{t.Pool}
+	case t.Owner != "":
+		pools = t.Pools
 	}
 	return ipam.PickRequest{
 		Host: t.Host, Namespace: t.Namespace, Owner: t.Owner,

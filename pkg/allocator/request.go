@@ -33,6 +33,8 @@ type Request struct {
 	Network string
 	// Pool restricts the request to one pool, and with it to one family.
 	Pool string
+	// Pools restrict the request of an owner without a Pool to some pools, which are tried in this order.
+	Pools []string
 	// Addrs are the addresses asked for, at most one per family.
 	Addrs []netip.Addr
 	// Families says of which families addresses are taken. What the request does not say of it, the pod may.

@@ -24,6 +24,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/controller/node"
 	"github.com/bcsnet/bcsnet/pkg/controller/pool"
+	"github.com/bcsnet/bcsnet/pkg/controller/services"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/recovery"
@@ -55,6 +56,8 @@ type core struct {
 	registry *prometheus.Registry
 	// claimants answers the claims of Cluster API; nil if nobody does.
 	claimants *clusterapi.Reconciler
+	// services gives Services addresses; nil if nobody does.
+	services *services.Reconciler
 	// told reports whether the other replicas were asked about the versions of the store; nil if nobody asks.
 	told func() bool
 }
@@ -80,8 +83,10 @@ func newCore(
 	synced := inputs{"BCSNetIPs": c.feed.Synced}
 	checker := recovery.NewChecker(recovery.CheckerConfig{
 		Cache: mgr.GetCache(), Index: c.index, Leases: c.leases, Pods: c.pods,
-		Synced:  func() error { return cmp.Or(synced.missing(), c.untold(), c.claimants.Unseen()) },
-		Objects: func() iter.Seq[recovery.Object] { return c.claimants.Objects() }, Changed: queue.Now,
+		Synced: func() error {
+			return cmp.Or(synced.missing(), c.untold(), c.claimants.Unseen(), c.services.Unseen())
+		},
+		Objects: c.reported, Changed: queue.Now,
 		Restarts: c.feed.Restarts, Log: log,
 	})
 	c.ready = checker.Ready
@@ -159,6 +164,19 @@ func (c *core) addWitnesses(mgr ctrl.Manager, peers *leadership.Peers, by *httpa
 	})
 	c.told = w.Told
 	return mgr.Add(manager.RunnableFunc(w.Run))
+}
+
+// reported yields the addresses that objects say they have.
+func (c *core) reported() iter.Seq[recovery.Object] {
+	return func(yield func(recovery.Object) bool) {
+		for _, all := range []iter.Seq[recovery.Object]{c.claimants.Objects(), c.services.Objects()} {
+			for o := range all {
+				if !yield(o) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // untold returns an error until the other replicas were asked about the versions of the store.

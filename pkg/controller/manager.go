@@ -101,6 +101,7 @@ func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, er
 				}
 				return o, nil
 			}},
+			&corev1.Service{}: {UnsafeDisableDeepCopy: &noCopy, Transform: cache.TransformStripManagedFields()},
 			&corev1.Namespace{}: {UnsafeDisableDeepCopy: &noCopy, Transform: func(o any) (any, error) {
 				if n, ok := o.(*corev1.Namespace); ok {
 					return trimNamespace(n), nil
@@ -153,6 +154,7 @@ func mapper() meta.RESTMapper {
 	m.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
 	m.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
 	m.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Service"), meta.RESTScopeNamespace)
 	m.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
 	m.Add(v1.GroupVersion.WithKind("BCSNetPool"), meta.RESTScopeRoot)
 	m.Add(v1.GroupVersion.WithKind("BCSNetIP"), meta.RESTScopeRoot)

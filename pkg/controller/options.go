@@ -25,6 +25,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/replica"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
+	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // Values of --gateway-source.
@@ -54,6 +55,9 @@ type Options struct {
 	HostnicIPAMConfig       string
 	IPAMClaims              bool
 	ClusterAPI              bool
+	Services                bool
+	ServicesDefaultClass    bool
+	ServicesKubeVIP         bool
 	SharedPoolsForAll       bool
 	NodeResources           []string
 	HistoryRetention        time.Duration
@@ -141,6 +145,14 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 			"until that is gone; takes the roles of config/ipamclaims")
 	f.BoolVar(&o.ClusterAPI, "cluster-api", false,
 		"answer the IPAddressClaims of Cluster API whose poolRef is a BCSNetPool; takes the role of config/clusterapi")
+	f.BoolVar(&o.Services, "services", false,
+		"give Services of type LoadBalancer whose loadBalancerClass is "+workload.ServiceClass+" addresses of pools; "+
+			"takes the role of config/services")
+	f.BoolVar(&o.ServicesDefaultClass, "services-default-class", false,
+		"with --services, also Services without a loadBalancerClass get addresses")
+	f.BoolVar(&o.ServicesKubeVIP, "services-kube-vip", false,
+		"with --services, write the addresses of a Service also into the annotation kube-vip.io/loadbalancerIPs, so "+
+			"that kube-vip announces them")
 	f.BoolVar(&o.SharedPoolsForAll, "shared-pools-for-all", false,
 		"a shared pool that pods name (tke.cloud.tencent.com/eni-ip-pool) is one for all namespaces, as with galaxy: "+
 			"whoever may make pods gets what it keeps; otherwise each namespace has one of its own")
@@ -233,6 +245,9 @@ func (o *Options) Validate() error {
 	}
 	if _, err := namespacedName(o.HostnicIPAMConfig); o.HostnicIPAMConfig != "" && err != nil {
 		return fmt.Errorf("--hostnic-ipam-config %q is not NAMESPACE/NAME", o.HostnicIPAMConfig)
+	}
+	if (o.ServicesDefaultClass || o.ServicesKubeVIP) && !o.Services {
+		return errors.New("--services-default-class and --services-kube-vip go with --services")
 	}
 	if _, err := scheduling.ParseResources(o.NodeResources); err != nil {
 		return fmt.Errorf("--node-resources: %w", err)

@@ -73,7 +73,7 @@ func TestOptions(t *testing.T) {
 			[]string{
 				"--kubeconfig", "/k", "--http-bind-address", ":80", "--metrics-bind-address=[::1]:81", "--health-probe-bind-address=0",
 				"--leader-elect=false", "--leader-election-namespace=net", "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s",
-				"--leader-elect-retry-period=1s", "--advertise-address=https://a.example", "--plain-http", "--tls-cert-file=/c", "--tls-private-key-file=/p", "--gateway-source=host", "--garbage-collection=dry-run", "--host-grace=10m", "--floatingip-config=kube-system/floatingip-config", "--hostnic-ipam-config=kube-system/hostnic-ipam-config", "--ipam-claims", "--cluster-api", "--shared-pools-for-all", "--node-resources=a.b/c,d.e/f", "--history-retention=48h", "--history-parts=9", "--log-level=debug", "--log-format=json",
+				"--leader-elect-retry-period=1s", "--advertise-address=https://a.example", "--plain-http", "--tls-cert-file=/c", "--tls-private-key-file=/p", "--gateway-source=host", "--garbage-collection=dry-run", "--host-grace=10m", "--floatingip-config=kube-system/floatingip-config", "--hostnic-ipam-config=kube-system/hostnic-ipam-config", "--ipam-claims", "--cluster-api", "--services", "--services-default-class", "--services-kube-vip", "--shared-pools-for-all", "--node-resources=a.b/c,d.e/f", "--history-retention=48h", "--history-parts=9", "--log-level=debug", "--log-format=json",
 			}, nil,
 			Options{
 				Kubeconfig: "/k", HTTPBindAddress: ":80", MetricsBindAddress: "[::1]:81", HealthProbeBindAddress: "0",
@@ -81,7 +81,8 @@ func TestOptions(t *testing.T) {
 				RetryPeriod:      time.Second,
 				AdvertiseAddress: "https://a.example", PlainHTTP: true, TLSCertFile: "/c", TLSPrivateKeyFile: "/p", GatewaySource: "host",
 				GarbageCollection: gc.DryRun, HostGrace: 10 * time.Minute, FloatingIPConfig: "kube-system/floatingip-config",
-				HostnicIPAMConfig: "kube-system/hostnic-ipam-config", IPAMClaims: true, ClusterAPI: true, SharedPoolsForAll: true,
+				HostnicIPAMConfig: "kube-system/hostnic-ipam-config", IPAMClaims: true, ClusterAPI: true, Services: true,
+				ServicesDefaultClass: true, ServicesKubeVIP: true, SharedPoolsForAll: true,
 				NodeResources: []string{"a.b/c", "d.e/f"}, HistoryRetention: 48 * time.Hour, HistoryParts: 9, LogLevel: "debug", LogFormat: "json",
 			},
 		},
@@ -139,6 +140,7 @@ func TestBadOptions(t *testing.T) {
 	}{
 		"a negative retention":     {[]string{"--history-retention=-1h"}, nil, []string{"--history-retention -1h0m0s is negative"}},
 		"one part":                 {[]string{"--history-parts=1"}, nil, []string{"--history-parts 1 is below 2"}},
+		"a class without Services": {[]string{"--services-default-class"}, nil, []string{"--services-kube-vip go with --services"}},
 		"a certificate alone":      {[]string{"--tls-cert-file=/c"}, nil, []string{"--tls-cert-file and --tls-private-key-file go together"}},
 		"a key alone":              {[]string{"--tls-private-key-file=/c"}, nil, []string{"--tls-cert-file and --tls-private-key-file go together"}},
 		"http address":             {[]string{"--http-bind-address=8090"}, nil, []string{`--http-bind-address "8090" is not HOST:PORT`}},

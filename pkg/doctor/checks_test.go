@@ -774,13 +774,18 @@ func claimCases() map[string]checkCase {
 			func(s *doctor.Snapshot) {
 				for address, owner := range map[string]string{
 					"10.1.0.24": "capi/fleet/here", "10.1.0.25": "capi/fleet/gone", "10.1.0.26": "vm-7",
+					"10.1.0.27": "service/fleet/here", "10.1.0.28": "service/fleet/gone",
 				} {
 					s.Leases = append(s.Leases, leased(address, "", func(l *lease.Lease) {
 						l.Holder = lease.Holder{Owner: owner, Namespace: "fleet"}
 					}))
 				}
-				s.Owners = []string{"capi/fleet/here"}
-			}, []string{"owner-missing ip/10.1.0.25: held for 2d, and the IPAddressClaim fleet/gone does not exist"},
+				s.Owners = []string{"capi/fleet/here", "service/fleet/here"}
+			}, []string{
+				"owner-missing ip/10.1.0.25: held for 2d, and the IPAddressClaim fleet/gone does not exist",
+				"owner-missing ip/10.1.0.28: held for 2d, and the Service fleet/gone does not exist, or is no LoadBalancer of " +
+					"our class",
+			},
 		},
 		"a claim in conflict": {says(v1.ConditionConflict, metav1.ConditionTrue, "AddressesShared",
 			"claim a/b names 10.1.0.9, too"), []string{"claim-conflict claim/default/web: claim a/b names 10.1.0.9, " +

@@ -45,9 +45,10 @@ func claimChecks() []Check {
 		ID: "owner-missing", Group: GroupClaims, Severity: Warning, Needs: []Part{PartAddresses, PartOwners},
 		run:   ownersMissing,
 		Title: "an address is held for an object that does not exist",
-		Meaning: "For more than a minute, a lease has had the owner `capi/NAMESPACE/NAME`, and there is no such " +
-			"IPAddressClaim. Somebody took the finalizer off its IPAddress: by force, or because `clusterctl move` " +
-			"moved both to another cluster, where the machine goes on with the address.",
+		Meaning: "For more than a minute, a lease has had the owner `capi/NAMESPACE/NAME` or `service/NAMESPACE/NAME`, " +
+			"and there is no such IPAddressClaim, or no such Service that wants an address. Somebody took the " +
+			"finalizer off the Service or the IPAddress: by force, or because `clusterctl move` moved the latter to " +
+			"another cluster, where the machine goes on with the address. Or Services are not given addresses any more.",
 		Impact: "nobody else gets the address",
 		Mend: "If no machine has the address any more, release it. If its cluster is managed elsewhere now, take the " +
 			"address out of the pool first.",
@@ -99,9 +100,13 @@ func ownersMissing(f *facts) (out []Finding) {
 		if !ok || l.State != lease.Active || settling(l.Updated, f.Now) || there.Has(l.Owner) {
 			continue
 		}
+		missing := "does not exist"
+		if o.Kind == workload.OwnerService {
+			missing = "does not exist, or is no LoadBalancer of our class"
+		}
 		out = append(out, Finding{
 			Object: ip(l.Addr), Pools: []string{l.Pool},
-			Cause: fmt.Sprintf("%s, and the %s %s/%s does not exist", held(l, f.Now), o.What(), o.Namespace, o.Name),
+			Cause: fmt.Sprintf("%s, and the %s %s/%s %s", held(l, f.Now), o.What(), o.Namespace, o.Name, missing),
 			Fix:   "bcsnetctl ip release " + l.Addr.String(),
 		})
 	}

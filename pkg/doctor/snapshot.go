@@ -59,7 +59,7 @@ type Snapshot struct {
 	Claims []*v1.BCSNetIPClaim
 	Pods   []workload.Pod
 	Nodes  []Node
-	// Owners are the owners that leases of existing objects name: IPAddressClaims of Cluster API.
+	// Owners are the owners that leases of existing objects name: IPAddressClaims of Cluster API, and Services.
 	Owners []string
 	// Services are the networks of the cluster's Services.
 	Services []netip.Prefix

@@ -37,7 +37,10 @@ func (m *maker) addObject(o Object) {
 	}
 	current, _ := m.Index.Leases.Get(o.Addr)
 	_, missing := m.Index.Leases.Missing(o.Addr)
-	holder := lease.Holder{Owner: o.Owner, Namespace: o.Namespace, IfName: lease.DefaultIfName, StartedAt: m.Now}
+	object, _ := workload.ParseOwner(o.Owner)
+	holder := lease.Holder{
+		Owner: o.Owner, Namespace: o.Namespace, IfName: object.IfName(o.Addr), StartedAt: m.Now,
+	}
 	switch {
 	case missing || current.IsHeldBy(holder):
 		return

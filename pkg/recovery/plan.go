@@ -36,7 +36,8 @@ type Input struct {
 	RebuiltAt map[string]time.Time
 }
 
-// Object is an address that an object of the API server says it has: the IPAddress of a claim of Cluster API.
+// Object is an address that an object of the API server says it has: the IPAddress of a claim of Cluster API, or the
+// status of a Service.
 type Object struct {
 	// Owner is that of the lease.
 	Owner, Namespace string

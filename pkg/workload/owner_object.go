@@ -1,12 +1,22 @@
 package workload
 
-import "strings"
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
 
 // OwnerKind is the kind of objects that hold addresses themselves, as it stands in the owners of their leases.
 type OwnerKind string
 
-// OwnerClusterAPI are the IPAddressClaims of Cluster API.
-const OwnerClusterAPI OwnerKind = "capi"
+const (
+	// OwnerClusterAPI are the IPAddressClaims of Cluster API.
+	OwnerClusterAPI OwnerKind = "capi"
+	// OwnerService are Services of type LoadBalancer.
+	OwnerService OwnerKind = "service"
+)
 
 // OwnerObject is an object of the API server that holds addresses. Leases name it as owner by KIND/NAMESPACE/NAME.
 type OwnerObject struct {
@@ -19,7 +29,7 @@ func ParseOwner(owner string) (o OwnerObject, ok bool) {
 	kind, rest, _ := strings.Cut(owner, "/")
 	namespace, name, ok := strings.Cut(rest, "/")
 	o = OwnerObject{Kind: OwnerKind(kind), Namespace: namespace, Name: name}
-	if !ok || o.Kind != OwnerClusterAPI || namespace == "" || name == "" || strings.Contains(name, "/") {
+	if !ok || o.What() == "" || namespace == "" || name == "" || strings.Contains(name, "/") {
 		return OwnerObject{}, false
 	}
 	return o, true
@@ -28,5 +38,23 @@ func ParseOwner(owner string) (o OwnerObject, ok bool) {
 // String returns the owner that leases name.
 func (o OwnerObject) String() string { return string(o.Kind) + "/" + o.Namespace + "/" + o.Name }
 
-// What returns the kind of the object as the API server has it.
-func (OwnerObject) What() string { return "IPAddressClaim" }
+// What returns the kind of the object as the API server has it; empty for an unknown one.
+func (o OwnerObject) What() string {
+	switch o.Kind {
+	case OwnerClusterAPI:
+		return "IPAddressClaim"
+	case OwnerService:
+		return "Service"
+	default:
+		return ""
+	}
+}
+
+// IfName returns the interface that the lease of an address of the object names. A Service has an address of each
+// family by a lease of its own, so that each comes and goes alone.
+func (o OwnerObject) IfName(a netip.Addr) string {
+	if o.Kind == OwnerService {
+		return ipaddr.FamilyOf(a).String()
+	}
+	return lease.DefaultIfName
+}

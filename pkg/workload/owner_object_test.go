@@ -9,6 +9,7 @@ import (
 func TestParseOwner(t *testing.T) {
 	for text, want := range map[string]workload.OwnerObject{
 		"capi/fleet/m-0":    {Kind: workload.OwnerClusterAPI, Namespace: "fleet", Name: "m-0"},
+		"service/shop/web":  {Kind: workload.OwnerService, Namespace: "shop", Name: "web"},
 		"vm-7":              {},
 		"capi/m-0":          {},
 		"capi//m-0":         {},

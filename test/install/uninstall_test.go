@@ -24,7 +24,7 @@ const mutating = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
 func everything() []string {
 	return []string{
 		"--set", "floatingipConfig=kube-system/floatingip-config", "--set", "hostnicIPAMConfig=default/hostnic-ipam-config",
-		"--set", "ipamClaims=true,clusterAPI=true", "--set", "node.enabled=true", "--set", "flowSchema.enabled=true", "--set", "dashboard.enabled=true",
+		"--set", "ipamClaims=true,clusterAPI=true,services.enabled=true", "--set", "node.enabled=true", "--set", "flowSchema.enabled=true", "--set", "dashboard.enabled=true",
 		"--set", "ui.enabled=true", "--set", "ui.tlsSecretName=pages",
 	}
 }

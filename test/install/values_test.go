@@ -172,7 +172,7 @@ func TestValues(t *testing.T) {
 	out, err := template(t, "--set", "image.digest="+digest, "--set", "image.pullPolicy=Always", "--set", "imagePullSecrets[0].name=pull",
 		"--set", "replicas=3", "--set", "plainHTTP=false", "--set", "extraArgs={--log-format=json}",
 		"--set", "extraEnv[0].name=A,extraEnv[0].value=b", "--set", "nodeSelector.role=infra", "--set", "apiServer.host=10.0.0.1",
-		"--set", "apiServer.port=6443", "--set", "floatingipConfig=a/b", "--set", "hostnicIPAMConfig=c/d", "--set", "ipamClaims=true,clusterAPI=true",
+		"--set", "apiServer.port=6443", "--set", "floatingipConfig=a/b", "--set", "hostnicIPAMConfig=c/d", "--set", "ipamClaims=true,clusterAPI=true,services.enabled=true,services.defaultClass=true,services.kubeVIP=true",
 		"--set", "serviceMonitor.enabled=true", "--set", "serviceMonitor.labels.release=prom", "--set", "prometheusRule.enabled=true",
 		"--set", "prometheusRule.labels.release=prom", "--set", "dashboard.enabled=true", "--set", "crds.install=false",
 		"--set", "policies.enabled=false", "--set", "nodeCapacity.enabled=false", "--set", "tls.secretName=web")
@@ -200,6 +200,7 @@ func TestValues(t *testing.T) {
 	for _, want := range []string{
 		"ServiceMonitor bcsnet-controller", "Service bcsnet-controller-metrics", "PrometheusRule bcsnet", "ConfigMap bcsnet-dashboard",
 		"Role bcsnet-controller-floatingip", "Role bcsnet-controller-hostnic", "ClusterRole bcsnet-controller-ipamclaims", "ClusterRole bcsnet-controller-clusterapi",
+		"ClusterRole bcsnet-controller-services",
 	} {
 		if !strings.Contains(strings.Join(names, "\n"), want) {
 			t.Errorf("there is no %s among\n%s", want, strings.Join(names, "\n"))
@@ -256,8 +257,8 @@ func TestValues(t *testing.T) {
 		"env": map[string]string{
 			"BCSNET_POD_IP": "", "GOMEMLIMIT": "900MiB", "A": "b", "KUBERNETES_SERVICE_HOST": "10.0.0.1",
 			"KUBERNETES_SERVICE_PORT": "6443", "BCSNET_FLOATINGIP_CONFIG": "a/b", "BCSNET_HOSTNIC_IPAM_CONFIG": "c/d",
-			"BCSNET_IPAM_CLAIMS": "true", "BCSNET_CLUSTER_API": "true",
-			"BCSNET_TLS_CERT_FILE": "/tls/tls.crt", "BCSNET_TLS_PRIVATE_KEY_FILE": "/tls/tls.key",
+			"BCSNET_IPAM_CLAIMS": "true", "BCSNET_CLUSTER_API": "true", "BCSNET_SERVICES": "true", "BCSNET_SERVICES_DEFAULT_CLASS": "true",
+			"BCSNET_SERVICES_KUBE_VIP": "true", "BCSNET_TLS_CERT_FILE": "/tls/tls.crt", "BCSNET_TLS_PRIVATE_KEY_FILE": "/tls/tls.key",
 		},
 		"volumes": []any{map[string]any{"name": "tls", "secret": map[string]any{"secretName": "web"}}},
 		"mounts":  []any{map[string]any{"name": "tls", "mountPath": "/tls", "readOnly": true}},

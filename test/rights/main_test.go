@@ -52,7 +52,7 @@ var prepared = sync.OnceValue(func() (err error) {
 	config := func(path ...string) string { return filepath.Join(append([]string{root, "config"}, path...)...) }
 	args := []string{"apply", "--server-side"}
 	for _, file := range []string{
-		config("floatingip", "role.yaml"), config("hostnic", "role.yaml"), config("ipamclaims", "role.yaml"), config("clusterapi", "role.yaml"),
+		config("floatingip", "role.yaml"), config("hostnic", "role.yaml"), config("ipamclaims", "role.yaml"), config("clusterapi", "role.yaml"), config("services", "role.yaml"),
 		config("authors", "policy.yaml"), config("node", "service_account.yaml"), config("node", "role.yaml"), config("node", "role_binding.yaml"),
 	} {
 		args = append(args, "-f", file)

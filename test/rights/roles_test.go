@@ -51,6 +51,7 @@ func roles() map[string]role {
 	for _, resource := range []string{"ipaddressclaims", "ipaddresses"} {
 		workloads[resource+".ipam.cluster.x-k8s.io"] = "get list"
 	}
+	workloads["services"] = "get list"
 	controller := map[string]string{
 		"bcsnetpools": read + " " + write, "bcsnetipclaims": read + " " + write,
 		"bcsnetpools/status": "update patch", "bcsnetipclaims/status": "update patch",
@@ -78,7 +79,7 @@ func roles() map[string]role {
 		"configmaps@bcsnet-system=bcsnet-controller-plain-callers":  "get update",
 		"configmaps@kube-system=extension-apiserver-authentication": read,
 	}
-	// What nodeCapacity, floatingipConfig, hostnicIPAMConfig, ipamClaims and clusterAPI add.
+	// What nodeCapacity, floatingipConfig, hostnicIPAMConfig, ipamClaims, clusterAPI and services.enabled add.
 	optional := map[string]string{
 		"nodes/status": "patch",
 		"configmaps@kube-system=floatingip-config":                                  read,
@@ -91,6 +92,8 @@ func roles() map[string]role {
 		"ipaddressclaims/finalizers.ipam.cluster.x-k8s.io":                          "update",
 		"ipaddresses.ipam.cluster.x-k8s.io":                                         read + " create patch delete",
 		"clusters.cluster.x-k8s.io":                                                 read,
+		"services":                                                                  read,
+		"services/status":                                                           "patch",
 	}
 	return map[string]role{
 		"viewer": {"viewer", with(see, workloads, map[string]string{"pods": "get", "nodes": "get", "namespaces": "get",

@@ -21,7 +21,7 @@
 {{- end }}
 {{- end }}
 {{- end }}
-{{- $taken := dict "http-bind-address" "" "health-probe-bind-address" "" "plain-http" "plainHTTP" "node-resources" "nodeCapacity" "history-retention" "history.retention" "history-parts" "history.maxParts" "floatingip-config" "floatingipConfig" "hostnic-ipam-config" "hostnicIPAMConfig" "ipam-claims" "ipamClaims" "cluster-api" "clusterAPI" "shared-pools-for-all" "sharedPoolsForAll" "tls-cert-file" "tls.secretName" "tls-private-key-file" "tls.secretName" }}
+{{- $taken := dict "http-bind-address" "" "health-probe-bind-address" "" "plain-http" "plainHTTP" "node-resources" "nodeCapacity" "history-retention" "history.retention" "history-parts" "history.maxParts" "floatingip-config" "floatingipConfig" "hostnic-ipam-config" "hostnicIPAMConfig" "ipam-claims" "ipamClaims" "cluster-api" "clusterAPI" "services" "services.enabled" "services-default-class" "services.defaultClass" "services-kube-vip" "services.kubeVIP" "shared-pools-for-all" "sharedPoolsForAll" "tls-cert-file" "tls.secretName" "tls-private-key-file" "tls.secretName" }}
 {{- range .Values.extraArgs }}
 {{- $name := trimPrefix "--" . | splitList "=" | first }}
 {{- if hasKey $taken $name }}
@@ -198,6 +198,9 @@ secret: {secretName: {{ .caSecretName }}, items: [{key: ca.crt, path: ca.crt}]}
   verbs: [get]
 - apiGroups: [ipam.cluster.x-k8s.io]
   resources: [ipaddressclaims, ipaddresses]
+  verbs: [get, list]
+- apiGroups: [""]
+  resources: [services]
   verbs: [get, list]
 {{- end }}
 

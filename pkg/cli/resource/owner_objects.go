@@ -2,12 +2,16 @@ package resource
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
@@ -68,7 +72,11 @@ func OwnerStates(ctx context.Context, s *app.App, all []lease.Lease) map[string]
 
 func (o *OwnerState) read(ctx context.Context, c dynamic.Interface) {
 	o.Text = "does not exist"
-	for _, r := range clusterAPI("ipaddressclaims") {
+	versions := clusterAPI("ipaddressclaims")
+	if o.Kind == workload.OwnerService {
+		versions = services()
+	}
+	for _, r := range versions {
 		u, err := c.Resource(r).Namespace(o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err) && NoSuchResource(err):
@@ -79,11 +87,26 @@ func (o *OwnerState) read(ctx context.Context, c dynamic.Interface) {
 			o.Unread = err
 			return
 		}
-		if o.Exists, o.Text = true, "exists"; u.GetDeletionTimestamp() != nil {
+		switch o.Exists, o.Text = true, "exists"; {
+		case o.Kind == workload.OwnerService && !wantsAddress(u):
+			o.Exists, o.Text = false, "is no LoadBalancer of our class"
+		case u.GetDeletionTimestamp() != nil:
 			o.Text = "is being deleted"
 		}
 		return
 	}
+}
+
+// services returns the resource of Services.
+func services() []schema.GroupVersionResource {
+	return []schema.GroupVersionResource{{Version: "v1", Resource: "services"}}
+}
+
+// wantsAddress reports whether a Service may have addresses of ours, by its type and class.
+func wantsAddress(u *unstructured.Unstructured) bool {
+	is, _, _ := unstructured.NestedString(u.Object, "spec", "type")
+	class, some, _ := unstructured.NestedString(u.Object, "spec", "loadBalancerClass")
+	return is == string(corev1.ServiceTypeLoadBalancer) && (!some || class == workload.ServiceClass)
 }
 
 // ListOwners returns the owners that the leases of existing objects name.
@@ -92,10 +115,16 @@ func ListOwners(ctx context.Context, c dynamic.Interface) (owners []string, err 
 		o := workload.OwnerObject{Kind: workload.OwnerClusterAPI, Namespace: u.GetNamespace(), Name: u.GetName()}
 		owners = append(owners, o.String())
 	})
+	err = errors.Join(err, eachServed(ctx, c, services(), func(u *unstructured.Unstructured) {
+		if wantsAddress(u) {
+			o := workload.OwnerObject{Kind: workload.OwnerService, Namespace: u.GetNamespace(), Name: u.GetName()}
+			owners = append(owners, o.String())
+		}
+	}))
 	return owners, err
 }
 
-// ListReports returns the addresses that IPAddresses of our pools say they have.
+// ListReports returns the addresses that IPAddresses of our pools and the status of Services say they have.
 func ListReports(ctx context.Context, s *app.App) (all []recovery.Object, err error) {
 	c, err := s.Dynamic()
 	if err != nil {
@@ -106,7 +135,14 @@ func ListReports(ctx context.Context, s *app.App) (all []recovery.Object, err er
 			all = append(all, o)
 		}
 	})
-	return all, err
+	var shown []corev1.Service
+	err = errors.Join(err, eachServed(ctx, c, services(), func(u *unstructured.Unstructured) {
+		var s corev1.Service
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &s) == nil {
+			shown = append(shown, s)
+		}
+	}))
+	return slices.AppendSeq(all, recovery.OfServices(shown)), err
 }
 
 // eachServed calls fn with all objects of the first of some versions that the API server serves; with none if it serves

@@ -26,7 +26,7 @@ func optional() []unstructured.Unstructured {
 		o.SetName(name)
 		all = append(all, o)
 	}
-	for _, name := range []string{"-floatingip", "-hostnic", "-ipamclaims", "-clusterapi"} {
+	for _, name := range []string{"-floatingip", "-hostnic", "-ipamclaims", "-clusterapi", "-services"} {
 		for _, kind := range []string{"RoleBinding", "ClusterRoleBinding", "Role", "ClusterRole"} {
 			add(rbac, "v1", kind, resource.ControllerName+name)
 		}

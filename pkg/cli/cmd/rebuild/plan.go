@@ -43,7 +43,7 @@ func (v *verb) plan(ctx context.Context, a *leasing.Allocator) (plan recovery.Pl
 	}
 	objects, err := resource.ListReports(ctx, v.App)
 	if err != nil {
-		v.Say.Warn("IPAddresses of Cluster API cannot be read, so what they say does not count: %v", err)
+		v.Say.Warn("IPAddresses of Cluster API, or Services, cannot be read, so what they say does not count: %v", err)
 	}
 	plan = recovery.Make(recovery.Input{
 		Now: now, Index: a.Index, Pods: slices.Values(pods), Objects: slices.Values(objects),
@@ -67,7 +67,7 @@ func (v *verb) show(ctx context.Context, plan recovery.Plan) error {
 	if n := len(plan.Create); n > 0 {
 		who := "running pods"
 		if slices.ContainsFunc(plan.Create, func(l lease.Lease) bool { return l.Owner != "" }) {
-			who += " or IPAddresses"
+			who += ", IPAddresses or Services"
 		}
 		v.Say.Start("%s that %s report %s no lease: %s", humanize.Plural(n, "address"), who,
 			humanize.OneOr(n, "has", "have"), byPool(plan.Create))
@@ -104,7 +104,7 @@ func (v *verb) warnConflicts(all []recovery.Conflict) {
 	for _, c := range all {
 		who := "pod " + c.Pod
 		if o, ok := workload.ParseOwner(c.Pod); ok {
-			who = "the IPAddress of " + o.What() + " " + o.Namespace + "/" + o.Name
+			who = o.What() + " " + o.Namespace + "/" + o.Name
 		}
 		v.Say.Warn("%s of pool %s: %s reports it, and %s", c.Addr, c.Pool, who, c.Cause)
 	}

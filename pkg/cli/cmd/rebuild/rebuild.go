@@ -30,10 +30,10 @@ func New(s *app.App) *cobra.Command {
 		Use: "rebuild", GroupID: "other", Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "Make lost leases again from the pods that have the addresses",
 		Long: `Make leases again that were lost while their pods run on, as after an etcd
-restore: for every address of a pool that a running pod, or an IPAddress of
-Cluster API, reports and nobody holds. It shows them first, then asks; look
-with --dry-run=client. An address that its pod gave up, or that an operator
-took from it, is not brought back.
+restore: for every address of a pool that a running pod, an IPAddress of
+Cluster API or the status of a Service reports and nobody holds. It shows them
+first, then asks; look with --dry-run=client. An address that its pod gave up,
+or that an operator took from it, is not brought back.
 
 It says which addresses somebody else holds - those conflicts are left alone,
 and exit code 3 tells of them - and which pods have not told of an address yet:
