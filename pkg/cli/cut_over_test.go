@@ -43,21 +43,21 @@ func ranges(texts []string) *netipx.IPSet {
 type bothSystems struct {
 	*fixture
 	*owners
+	dynamic    dynamic.Interface
 	spider     *spiderpool
-	controller string // its URL
+	controller string       // its URL
 	refused    atomic.Value // the last refusal of bcsnet
 	stop       context.CancelFunc
 	workers    sync.WaitGroup
 }
 
-func haveBothSystems(t *testing.T) *bothSystems {
+func haveBothSystems(t *testing.T, crds, objects string) *bothSystems {
 	t.Helper()
 	f := newFixture(t)
 	if err := f.wipe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	f.haveObjects(t, crd("spiderpool.spidernet.io", "v2beta1", "SpiderIPPool", "spiderippools", "Cluster")+
-		crd("spiderpool.spidernet.io", "v2beta1", "SpiderReservedIP", "spiderreservedips", "Cluster"), spiderObjects)
+	f.haveObjects(t, crds, objects)
 	for name, host := range map[string]string{"node-1": "10.0.0.11", "node-2": "10.0.0.12"} {
 		f.haveReadyNode(t, name, host)
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -75,12 +75,12 @@ func haveBothSystems(t *testing.T) *bothSystems {
 		t.Fatal(err)
 	}
 	b := &bothSystems{fixture: f, owners: &owners{of: map[string]string{}, given: map[string]int{}},
-		spider: &spiderpool{api: api}, controller: c.URL}
-	ctx, stop := context.WithCancel(t.Context())
-	b.stop = stop
+		dynamic: api, spider: &spiderpool{api: api}, controller: c.URL}
+	var ctx context.Context
+	ctx, b.stop = context.WithCancel(t.Context())
 	b.workers.Go(func() { b.spider.watch(ctx) })
 	t.Cleanup(func() {
-		stop()
+		b.stop()
 		b.workers.Wait()
 		if err := c.Stop(); err != nil {
 			t.Error(err)
@@ -113,13 +113,38 @@ func (b *bothSystems) runs(
 }
 
 func (b *bothSystems) bySpider(ctx context.Context) func(*corev1.Pod) (string, error) {
+	return b.by("spiderpool", func(p *corev1.Pod) (string, error) { return b.spider.allocate(ctx, p) })
+}
+
+// byUs asks bcsnet.
+func (b *bothSystems) byUs(ctx context.Context) func(*corev1.Pod) (string, error) {
+	return b.by("bcsnet", func(p *corev1.Pod) (string, error) { return b.ask(ctx, http.MethodPost, p.Name) })
+}
+
+// by notes who gets which address.
+func (b *bothSystems) by(system string, give func(*corev1.Pod) (string, error)) func(*corev1.Pod) (string, error) {
 	return func(p *corev1.Pod) (string, error) {
-		address, err := b.spider.allocate(ctx, p)
-		if err == nil {
-			b.got("spiderpool", address, p.Name)
+		address, err := give(p)
+		if err == nil && address != "" {
+			b.got(system, address, p.Name)
 		}
 		return address, err
 	}
+}
+
+// giveUp ends a pod of bcsnet.
+func (b *bothSystems) giveUp(p *corev1.Pod, _ string) error {
+	_, err := b.ask(context.Background(), http.MethodDelete, p.Name)
+	return err
+}
+
+// handOut waits until both systems have given addresses to more pods.
+func (b *bothSystems) handOut(t *testing.T, other string, more int) {
+	t.Helper()
+	us, them := b.count("bcsnet"), b.count(other)
+	controlplane.Until(t, "both systems hand out", func() bool {
+		return b.count("bcsnet") >= us+more && b.count(other) >= them+more
+	})
 }
 
 // ask calls the allocator of bcsnet as a plugin of node-1 does.
@@ -240,7 +265,8 @@ func (b *bothSystems) withdrawn(t *testing.T) *netipx.IPSet {
 // and continued. A pod keeps its address, and no address has two owners.
 func TestCutOverByNodes(t *testing.T) {
 	controlplane.TakesLong(t)
-	b := haveBothSystems(t)
+	b := haveBothSystems(t, crd("spiderpool.spidernet.io", "v2beta1", "SpiderIPPool", "spiderippools", "Cluster")+
+		crd("spiderpool.spidernet.io", "v2beta1", "SpiderReservedIP", "spiderreservedips", "Cluster"), spiderObjects)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	web, kept, err := b.runs(ctx, "web", "node-1", b.bySpider(ctx))
@@ -302,27 +328,14 @@ func TestCutOverByNodes(t *testing.T) {
 	contains(t, out, "read back: every address belongs to one system")
 	b.run(t, "pool", "uncordon", "blue")
 
-	byUs := func(p *corev1.Pod) (string, error) {
-		address, err := b.ask(ctx, http.MethodPost, p.Name)
-		if address != "" {
-			b.got("bcsnet", address, p.Name)
-		}
-		return address, err
-	}
 	ours, stopOurs := context.WithCancel(ctx)
 	defer stopOurs()
 	for i := range 3 {
-		b.churn(t, ours, fmt.Sprintf("ours-%d", i), "node-1", byUs, func(p *corev1.Pod, _ string) error {
-			_, err := b.ask(context.Background(), http.MethodDelete, p.Name)
-			return err
-		})
+		b.churn(t, ours, fmt.Sprintf("ours-%d", i), "node-1", b.byUs(ctx), b.giveUp)
 	}
 	allocated := func(more int) {
 		t.Helper()
-		us, them := b.count("bcsnet"), b.count("spiderpool")
-		controlplane.Until(t, "both systems hand out", func() bool {
-			return b.count("bcsnet") >= us+more && b.count("spiderpool") >= them+more
-		})
+		b.handOut(t, "spiderpool", more)
 	}
 	allocated(20)
 	there[5] = "12" // the next portion
@@ -349,12 +362,7 @@ func TestCutOverByNodes(t *testing.T) {
 		t.Errorf("the address of the pod that moved again is %+v", l.Status)
 	}
 	stopOurs()
-	controlplane.Until(t, "the last pod of bcsnet has ended", func() bool {
-		var all v1.BCSNetIPList
-		return b.client.List(t.Context(), &all) == nil && !slices.ContainsFunc(all.Items, func(ip v1.BCSNetIP) bool {
-			return ip.Status.Status == v1.IPActive && ip.Name != kept
-		})
-	})
+	b.untilFree(t, kept)
 	b.run(t, "import", "revert", "spiderpool", "--yes")
 	if left := b.withdrawn(t); len(left.Ranges()) > 0 {
 		t.Errorf("%s did not go back", ipaddr.FormatSet(left))
@@ -381,6 +389,17 @@ func TestCutOverByNodes(t *testing.T) {
 	if len(b.twice) > 0 {
 		t.Errorf("%s", strings.Join(b.twice, "\n"))
 	}
+}
+
+// untilFree waits until bcsnet has given no address away but some.
+func (b *bothSystems) untilFree(t *testing.T, but ...string) {
+	t.Helper()
+	controlplane.Until(t, "the last pod of bcsnet has ended", func() bool {
+		var all v1.BCSNetIPList
+		return b.client.List(t.Context(), &all) == nil && !slices.ContainsFunc(all.Items, func(ip v1.BCSNetIP) bool {
+			return ip.Status.Status == v1.IPActive && !slices.Contains(but, ip.Name)
+		})
+	})
 }
 
 func (b *bothSystems) addressOf(t *testing.T, name string) v1.BCSNetIP {

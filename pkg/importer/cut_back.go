@@ -39,6 +39,7 @@ func (h Here) Change(verb string) lease.Change {
 // Returns decides what goes back to the other system. stay says which addresses do not, because the other system does
 // not know the pods that have them. Of the free ones, Stock addresses of each pool remain.
 func (c CutOver) Returns(h Here) (all []Return, stay []Remark) {
+	const unknown = ", and the other system does not have it for this pod"
 	s := c.look()
 	nodes := map[string]string{}
 	for _, p := range c.Pods {
@@ -56,14 +57,14 @@ func (c CutOver) Returns(h Here) (all []Return, stay []Remark) {
 			case l.State == lease.Active && back && s.mine[a]:
 				r.Held = append(r.Held, l)
 			case l.State == lease.Active:
-				why = l.Who() + " got it here, and the other system does not have it for this pod"
+				why = l.Who() + " got it here" + unknown
 			case l.IsRetained():
 				why = "claim " + l.Claim + " keeps it here"
 			case l.State == lease.Reserved && !asideBy(h.System, l):
 				why = "it was set aside here"
 			case len(s.reporters[a]) > 0 && !s.known[a]:
 				p := s.reporters[a][0]
-				why = "pod " + p.Namespace + "/" + p.Name + " reports it, and the other system does not have it for this pod"
+				why = "pod " + p.Namespace + "/" + p.Name + " reports it" + unknown
 			case GivenBack(h.System, l): // an earlier run was killed
 				r.Free = append(r.Free, l)
 			default:

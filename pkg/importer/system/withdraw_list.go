@@ -46,7 +46,8 @@ func ovnWithdrawer() importer.Withdrawer {
 // netserviceWithdrawer takes addresses out of availableIPs. A webhook of the released program refuses that for an
 // address that a pod has.
 func netserviceWithdrawer() importer.Withdrawer {
-	return listed{resource("netservice.bkbcs.tencent.com", "v1", "bcsnetpools"), "availableIPs", formatAddrs, "", true, ""}
+	return listed{resource("netservice.bkbcs.tencent.com", "v1", "bcsnetpools"), "availableIPs", formatAddrs,
+		"", true, ""}
 }
 
 func (l listed) Kind() schema.GroupVersionResource { return l.GroupVersionResource }

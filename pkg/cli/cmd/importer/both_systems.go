@@ -31,7 +31,9 @@ func see(
 	ctx context.Context, s *app.App, of system.System, from system.Source, node string, stock uint16,
 ) (*view, error) {
 	defer s.Say.WaitLater("reading both systems in " + s.Where())()
-	at := importer.CutOver{Node: node, Stock: uint64(stock), InUse: of.Withdrawer.InUse(), Here: map[string]*v1.BCSNetPool{}}
+	at := importer.CutOver{
+		Node: node, Stock: uint64(stock), InUse: of.Withdrawer.InUse(), Here: map[string]*v1.BCSNetPool{},
+	}
 	var err error
 	if at.Rows, err = of.Read(ctx, from); err != nil {
 		if missing := (*system.NotServedError)(nil); errors.As(err, &missing) {
@@ -138,7 +140,8 @@ func (v *takeOver) ready(ctx context.Context, at *view, rows importer.Rows, set 
 // rewrite adds addresses to a pool here and takes others out.
 func rewrite(ctx context.Context, api *resource.Pools, pool string, more, less *netipx.IPSet) error {
 	_, err := api.Edit(ctx, pool, func(p resource.Pool) (map[string]any, error) {
-		return map[string]any{"availableIPs": resource.Values(withAddresses(p.BCSNetPool, more, less).Spec.AvailableIPs)}, nil
+		next := withAddresses(p.BCSNetPool, more, less)
+		return map[string]any{"availableIPs": resource.Values(next.Spec.AvailableIPs)}, nil
 	})
 	return err
 }

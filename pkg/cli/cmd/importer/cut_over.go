@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -52,10 +53,6 @@ func (v *takeOver) cutOver(ctx context.Context) error {
 	}
 	if wrong, err = v.settleDown(ctx); err != nil {
 		return err
-	}
-	if len(wrong) == 0 {
-		v.Hint("have the pods of %s ask bcsnet: bcsnetctl import nads", v.node)
-		v.Hint("then have the pools hand out: bcsnetctl pool uncordon POOL")
 	}
 	return v.contradictions(wrong)
 }
@@ -124,7 +121,11 @@ func (v *takeOver) settleDown(ctx context.Context) ([]importer.Remark, error) {
 	}
 	defer third.Stop()
 	shares, left := third.Shares()
+	var cordoned []string
 	for _, s := range shares {
+		if here := third.Here[s.Pool.Name]; here != nil && here.Spec.Cordoned {
+			cordoned = append(cordoned, here.Name)
+		}
 		if s.Pending() {
 			left = append(left, importer.Remark{Object: importer.PoolObject(s.Pool.Name), Cause: fmt.Sprintf(
 				"%s: withdrawn there and not here: run it again", resource.Spell(importer.Union(s.Settled, s.Back)))})
@@ -135,6 +136,10 @@ func (v *takeOver) settleDown(ctx context.Context) ([]importer.Remark, error) {
 	}
 	if len(left) == 0 {
 		v.Say.Done("read back: every address belongs to one system")
+		v.Hint("have the pods of %s ask bcsnet: bcsnetctl import nads", v.node)
+	}
+	if len(left) == 0 && len(cordoned) > 0 {
+		v.Hint("then have the pools hand out: bcsnetctl pool uncordon %s", strings.Join(cordoned, " "))
 	}
 	return append(wrong, left...), nil
 }

@@ -73,7 +73,7 @@ again when it was interrupted, or when contradictions are resolved.` + cutOverHe
 	cmd.Flags().StringVar(&v.node, "cut-over", "", "take over only the pods of this `NODE`, while both systems run")
 	addStock(cmd, &v.stock)
 	cmd.Flags().DurationVar(&v.settle, "settle", 5*time.Minute,
-		"with --cut-over: how long an allocation of the other system can take")
+		"with --cut-over: the longest `DURATION` of an allocation in the other system")
 	app.CompleteWith(cmd, "cut-over", resource.CompleteNodes(s))
 	v.addTo(cmd)
 	return cmd

@@ -16,6 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/importer"
 	"github.com/bcsnet/bcsnet/pkg/importer/system"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -92,6 +93,10 @@ func (w withdrawals) change(ctx context.Context, p *v1.BCSNetPool, add, back *ne
 		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 			return w.changeOne(ctx, api, o, p, add, back)
 		})
+		if apierrors.IsForbidden(err) { // the role bcsnet-operator changes nothing of other systems
+			return app.Refuse(ipam.ReasonForbidden, "%v", err).WithHint(
+				"you need the right to create, update and delete %s", w.by.Kind().GroupResource())
+		}
 		if err != nil {
 			return fmt.Errorf("%s was not changed: %w", o.GetKind()+" "+resource.KeyOf(o), resource.Explain(w.App, err))
 		}
