@@ -292,7 +292,7 @@ func TestCutOverByNodes(t *testing.T) {
 	var late atomic.Value
 	allocateLate := func() {
 		for {
-			pool, allocated, _, err := b.spider.look(ctx)
+			pool, allocated, _, err := b.spider.free(ctx)
 			if err != nil {
 				t.Error(err)
 				return

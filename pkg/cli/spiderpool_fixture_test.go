@@ -139,8 +139,8 @@ type spiderAllocation struct {
 	UID       string `json:"podUid"`
 }
 
-// look reads the pool and what it can give.
-func (s *spiderpool) look(ctx context.Context) (
+// free reads the pool and what it can give.
+func (s *spiderpool) free(ctx context.Context) (
 	pool *unstructured.Unstructured, allocated map[string]spiderAllocation, free []string, err error,
 ) {
 	s.mu.Lock()
@@ -185,7 +185,7 @@ var errNoneFree = errors.New("no address is free")
 
 func (s *spiderpool) allocate(ctx context.Context, p *corev1.Pod) (address string, err error) {
 	for ctx.Err() == nil {
-		pool, allocated, free, err := s.look(ctx)
+		pool, allocated, free, err := s.free(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -203,7 +203,7 @@ func (s *spiderpool) allocate(ctx context.Context, p *corev1.Pod) (address strin
 
 func (s *spiderpool) release(ctx context.Context, address string) error {
 	for ctx.Err() == nil {
-		pool, allocated, _, err := s.look(ctx)
+		pool, allocated, _, err := s.free(ctx)
 		if err != nil {
 			return err
 		}

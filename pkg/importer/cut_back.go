@@ -40,7 +40,7 @@ func (h Here) Change(verb string) lease.Change {
 // not know the pods that have them. Of the free ones, Stock addresses of each pool remain.
 func (c CutOver) Returns(h Here) (all []Return, stay []Remark) {
 	const unknown = ", and the other system does not have it for this pod"
-	s := c.look()
+	s := newSight(c)
 	nodes := map[string]string{}
 	for _, p := range c.Pods {
 		nodes[p.Namespace+"/"+p.Name] = p.Node

@@ -71,7 +71,7 @@ func Union(sets ...*netipx.IPSet) *netipx.IPSet {
 // Shares decides what is done next for each pool. Pools of which an address could have two owners are left alone, and
 // the remarks say why.
 func (c CutOver) Shares() (all []Share, wrong []Remark) {
-	s := c.look()
+	s := newSight(c)
 	for i := range c.Pools {
 		p := &c.Pools[i]
 		if cause := s.wrong(p); cause != "" {
@@ -137,7 +137,7 @@ func last(set *netipx.IPSet, n uint64) *netipx.IPSet {
 
 // Leases returns the rows of the pods that bring their addresses with them. Plan them with pools that have Settled.
 func (c CutOver) Leases(shares []Share) Rows {
-	s, rows := c.look(), Rows{System: c.System}
+	s, rows := newSight(c), Rows{System: c.System}
 	for _, row := range c.Addresses {
 		for _, share := range shares {
 			if row.State == Held && s.mine[row.Addr] && share.Settled.Contains(row.Addr) {

@@ -26,7 +26,7 @@ type sight struct {
 	known, mine map[netip.Addr]bool
 }
 
-func (c CutOver) look() *sight {
+func newSight(c CutOver) *sight {
 	s := &sight{CutOver: c, reporters: map[netip.Addr][]workload.Pod{}, holders: map[netip.Addr]Address{},
 		known: map[netip.Addr]bool{}, mine: map[netip.Addr]bool{}}
 	var taken []netip.Addr
