@@ -183,6 +183,7 @@ func (b *bothSystems) churn(
 	t *testing.T, ctx context.Context, name, node string, give func(*corev1.Pod) (string, error),
 	take func(p *corev1.Pod, address string) error,
 ) {
+	t.Helper()
 	b.workers.Go(func() {
 		for i := 0; ctx.Err() == nil; i++ {
 			p, address, err := b.runs(ctx, fmt.Sprintf("%s-%d", name, i), node, give)

@@ -59,8 +59,10 @@ func (w whereabouts) excluded(ctx context.Context) (*netipx.IPSet, error) {
 	text, _, _ := unstructured.NestedString(o.Object, "spec", "config")
 	var config struct {
 		Plugins []struct {
-			IPAM struct{ Exclude []string }
-		}
+			IPAM struct {
+				Exclude []string `json:"exclude"`
+			} `json:"ipam"`
+		} `json:"plugins"`
 	}
 	if err := json.Unmarshal([]byte(text), &config); err != nil {
 		return nil, err

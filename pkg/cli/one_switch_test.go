@@ -28,7 +28,7 @@ metadata: {name: 10.1.0.0-24, namespace: default}
 spec: {range: 10.1.0.0/24, allocations: {"20": {id: c-web, podref: default/web, ifname: eth0}, "22": {id: c-plain, podref: default/plain, ifname: eth0}}}
 `
 
-// TestOneSwitchThereAndBack: pods keep their addresses when the cluster switches to bcsnet and back, a new pod gets none
+// TestOneSwitchThereAndBack: pods keep their addresses when the cluster switches to bcsnet and back. A new pod gets none
 // of them, and the other system finds its objects as it left them.
 func TestOneSwitchThereAndBack(t *testing.T) {
 	controlplane.TakesLong(t)
@@ -36,10 +36,14 @@ func TestOneSwitchThereAndBack(t *testing.T) {
 		make  func(t *testing.T, f *fixture)
 		kinds string
 	}{
-		"netservice": {func(t *testing.T, f *fixture) { f.haveReleased(t, released) },
+		"netservice": {func(t *testing.T, f *fixture) {
+			t.Helper()
+			f.haveReleased(t, released)
+		},
 			"bcsnetpools.netservice.bkbcs.tencent.com,bcsnetips.netservice.bkbcs.tencent.com," +
 				"bcsnetipclaims.netservice.bkbcs.tencent.com"},
 		"whereabouts": {func(t *testing.T, f *fixture) {
+			t.Helper()
 			f.haveObjects(t, crd("whereabouts.cni.cncf.io", "v1alpha1", "IPPool", "ippools", "Namespaced")+
 				crd("k8s.cni.cncf.io", "v1", "NetworkAttachmentDefinition", "network-attachment-definitions", "Namespaced"),
 				whereaboutsObjects)
