@@ -29,3 +29,7 @@ const (
 
 // ImportedLabel on a pool or claim names the system from which an import made it, as the command import does.
 const ImportedLabel = "networkextension.bkbcs.tencent.com/imported-from"
+
+// WithdrawnAnnotation on an object of another system lists addresses, as "a-b, c". The object keeps that system from
+// handing them out, because a cut-over has taken them over.
+const WithdrawnAnnotation = "networkextension.bkbcs.tencent.com/withdrawn"

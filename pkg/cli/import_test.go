@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -46,17 +45,7 @@ func (f *fixture) haveReleased(t *testing.T, objects string) {
 	}
 	_, crds, _ := strings.Cut(string(script), "-- crds.yaml --\n")
 	crds, _, _ = strings.Cut(crds, "-- old.yaml --\n")
-	kubectl := func(ctx context.Context, input string, args ...string) {
-		cmd := cluster.Kubectl(ctx, args...)
-		cmd.Stdin = strings.NewReader(input)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("kubectl %v: %v\n%s", args, err, out)
-		}
-	}
-	kubectl(t.Context(), crds, "create", "-f", "-")
-	t.Cleanup(func() { kubectl(context.Background(), crds, "delete", "-f", "-") })
-	kubectl(t.Context(), crds, "wait", "--for=condition=Established", "-f", "-")
-	kubectl(t.Context(), objects, "create", "-f", "-")
+	f.haveObjects(t, crds, objects)
 }
 
 func (f *fixture) havePodOf(t *testing.T, name, claim, address string) *corev1.Pod {

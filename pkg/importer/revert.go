@@ -50,7 +50,7 @@ const givenBack = ": given back to it"
 // Back returns what becomes of an imported address; ok is false for any other. It is reserved, because the other
 // system has it: were it free, a pool could hand it out. An address of a table becomes free.
 func (h Here) Back(l lease.Lease) (next lease.Lease, ok bool) {
-	change := lease.Change{Verb: lease.VerbReserve, By: h.By, Reason: h.System + givenBack}
+	change := h.Change(lease.VerbReserve)
 	switch {
 	case l.Deleting:
 		return l, false

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/importer"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -25,7 +26,7 @@ Calico gave to nodes for their tunnels are reserved; those of pods stay with
 them.`,
 		Example: `  bcsnetctl import calico --dry-run=client
   bcsnetctl import calico --yes`,
-		Read: readCalico,
+		Read: readCalico, Withdrawer: calicoWithdrawer(),
 	}
 }
 
@@ -77,6 +78,9 @@ func calicoRows(pools []calicoPool, blocks []calicoBlock, reserved []calicoReser
 	}
 	for i := range reserved {
 		o := &reserved[i]
+		if o.Annotations[v1.WithdrawnAnnotation] != "" { // it is ours
+			continue
+		}
 		for _, text := range o.Spec.ReservedCIDRs {
 			r.reserve(object("IPReservation", o), text, "IPReservation "+o.Name)
 		}

@@ -23,7 +23,7 @@ excluded addresses and namespaces. Addresses of pods stay with them; those of
 a Vip are reserved.`,
 		Example: `  bcsnetctl import kube-ovn --dry-run=client
   bcsnetctl import kube-ovn --yes`,
-		Read: readKubeOVN,
+		Read: readKubeOVN, Withdrawer: ovnWithdrawer(),
 	}
 }
 

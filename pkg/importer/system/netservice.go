@@ -30,7 +30,7 @@ until somebody frees it. Addresses stay with the pod or the claim that has
 them. Addresses that are Reserved for no claim are reserved.`,
 		Example: `  bcsnetctl import netservice --dry-run=client
   bcsnetctl import netservice --yes -o json`,
-		Read: readNetservice,
+		Read: readNetservice, Withdrawer: netserviceWithdrawer(),
 	}
 }
 

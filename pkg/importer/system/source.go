@@ -45,6 +45,8 @@ type System struct {
 	// Table reports whether the rows are those of a table, whose addresses no pod has.
 	Table bool
 	Read  func(ctx context.Context, from Source) (importer.Rows, error)
+	// Withdrawer has the system hand out certain addresses no more while it runs; nil if it cannot be told.
+	Withdrawer importer.Withdrawer
 }
 
 // All returns the systems in the order in which help lists them.

@@ -25,7 +25,7 @@ stay with their pods. A pod affinity has no equivalent: such a pool serves
 only those who name it.`,
 		Example: `  bcsnetctl import spiderpool --dry-run=client
   bcsnetctl import spiderpool --yes`,
-		Read: readSpiderpool,
+		Read: readSpiderpool, Withdrawer: spiderWithdrawer(),
 	}
 }
 
@@ -80,6 +80,9 @@ func spiderRows(pools []spiderPool, reserved []spiderReserved) importer.Rows {
 	}
 	for i := range reserved {
 		o := &reserved[i]
+		if o.Annotations[v1.WithdrawnAnnotation] != "" { // it is ours
+			continue
+		}
 		for _, text := range o.Spec.IPs {
 			r.reserve(object("SpiderReservedIP", o), text, "SpiderReservedIP "+o.Name)
 		}

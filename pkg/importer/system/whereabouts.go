@@ -33,7 +33,7 @@ definition; give that name to ipam.network when you change the type to
 bcsnet-ipam.`,
 		Example: `  bcsnetctl import whereabouts --dry-run=client
   bcsnetctl import whereabouts --yes`,
-		Read: readWhereabouts,
+		Read: readWhereabouts, Withdrawer: rangeExcludes{},
 	}
 }
 

@@ -58,8 +58,7 @@ func (v *takeOver) plan(ctx context.Context, a *leasing.Allocator) (*job, error)
 	now := a.Leases.Now()
 	rows, err := v.system.Read(ctx, system.Source{List: v.list, Get: v.get, Dirs: v.roots, Files: v.files})
 	if missing := (*system.NotServedError)(nil); errors.As(err, &missing) {
-		return nil, app.Refuse(app.ReasonPoolNotFound, "%v", missing).WithHint(
-			"see which clusters there are: kubectl config get-contexts")
+		return nil, notServed(missing)
 	}
 	if err != nil {
 		return nil, err

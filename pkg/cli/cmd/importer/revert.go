@@ -27,6 +27,8 @@ type revert struct {
 	system system.System
 	output printer.Output
 	yes    bool
+	node   string
+	stock  uint16
 	leases *store.Client
 }
 
@@ -42,11 +44,16 @@ after bcsnetctl ip unreserve. What a table (csv) reserved becomes free.
 
 An address that a pod got from bcsnet since the import stays with the pod, and
 so do its pool and its claim; exit code 3 tells of it. Restart such pods with
-the other system, then run it again. Nothing of the other system is read or
-changed. Which objects an import made is written on these objects, so it runs
-on every machine, and again when it was interrupted.`,
+the other system, then run it again. Which objects an import made is written on
+these objects, so it runs on every machine, and again when it was interrupted.
+
+After a cut-over (import SYSTEM --cut-over NODE) the other system gets back what
+it had withdrawn, each address once it is reserved here. With --cut-over only
+the addresses of one node's pods go back, and free ones beyond --addresses.
+Nothing else of the other system is changed.`,
 		Example: `  bcsnetctl import revert whereabouts --dry-run=client
-  bcsnetctl import revert whereabouts --yes`,
+  bcsnetctl import revert whereabouts --yes
+  bcsnetctl import revert spiderpool --cut-over node-1`,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -55,6 +62,9 @@ on every machine, and again when it was interrupted.`,
 		},
 	}
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().StringVar(&v.node, "cut-over", "", "take back only the cut-over of this `NODE`")
+	addStock(cmd, &v.stock)
+	app.CompleteWith(cmd, "cut-over", resource.CompleteNodes(s))
 	s.DryRun.AddTo(cmd)
 	v.output.AddTo(cmd)
 	return cmd
@@ -88,19 +98,40 @@ func (v *revert) Run(ctx context.Context) error {
 	if v.leases, err = v.Leases(); err != nil {
 		return err
 	}
+	if v.node != "" {
+		return v.cutBack(ctx)
+	}
 	here, err := v.read(ctx)
 	if err != nil {
 		return err
 	}
-	r := importer.Revert(here)
+	back, err := v.returns(ctx, here)
+	if err != nil {
+		return err
+	}
+	r, some := importer.Revert(here), false
 	v.show(r)
-	if r.Empty() {
+	if back != nil {
+		defer back.Stop()
+		some = len(back.all) > 0
+		back.show(v.App, v.system)
+	}
+	if r.Empty() && !some {
 		return v.rest(r)
 	}
 	if err := v.Confirm(ctx, v.yes, "Take the import back?"); err != nil {
 		return err
 	}
 	resource.OutlivePipes()
+	if some {
+		if err := v.giveReturns(ctx, back); err != nil {
+			return err
+		}
+		if here, err = v.read(ctx); err != nil {
+			return err
+		}
+		r = importer.Revert(here)
+	}
 	if err := v.cordon(ctx, r.Cordon); err != nil {
 		return err
 	}
@@ -157,9 +188,14 @@ func (v *revert) show(r importer.Reversal) {
 		v.Say.Note("%s %s reserved in pools that the import did not make", humanize.Plural(n, "address"),
 			humanize.OneOr(n, "stays", "stay"))
 	}
-	for i, s := range r.Stay {
+	v.showStay(r.Stay)
+}
+
+// showStay prints what stays.
+func (v *revert) showStay(all []importer.Remark) {
+	for i, s := range all {
 		if i == leasing.MaxLines {
-			v.Say.Warn("and %s", humanize.Plural(len(r.Stay)-i, "more object"))
+			v.Say.Warn("and %s", humanize.Plural(len(all)-i, "more object"))
 			break
 		}
 		v.Say.Warn("%s stays: %s", s.Object, s.Cause)

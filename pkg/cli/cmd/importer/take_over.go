@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,6 +28,10 @@ type takeOver struct {
 	files  []string
 	// roots has the directories by the name of their node.
 	roots map[string]string
+	// node is the node of --cut-over; empty for the whole cluster. stock and settle are its flags.
+	node   string
+	stock  uint16
+	settle time.Duration
 	// onlyPodsHere leaves out what a backup has of pods that are not here.
 	onlyPodsHere bool
 }
@@ -55,8 +60,8 @@ It shows everything first, then asks; look with --dry-run=client. If objects
 contradict each other, or a running pod, it says so, and exit code 3 tells of
 it; such an address goes to the pod that reports it, or is reserved until you
 decide. What is here already, or changed here since, is left alone: run it
-again when it was interrupted, or when contradictions are resolved.`,
-		Example:           of.Example,
+again when it was interrupted, or when contradictions are resolved.` + cutOverHelp(of),
+		Example:           of.Example + cutOverExample(of),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	if of.Dirs {
@@ -65,8 +70,18 @@ again when it was interrupted, or when contradictions are resolved.`,
 	if of.Files {
 		cmd.Flags().StringArrayVar(&v.files, "file", nil, "the table at `PATH`; may be repeated")
 	}
+	cmd.Flags().StringVar(&v.node, "cut-over", "", "take over only the pods of this `NODE`, while both systems run")
+	addStock(cmd, &v.stock)
+	cmd.Flags().DurationVar(&v.settle, "settle", 5*time.Minute,
+		"with --cut-over: the longest `DURATION` of an allocation in the other system")
+	app.CompleteWith(cmd, "cut-over", resource.CompleteNodes(s))
 	v.addTo(cmd)
 	return cmd
+}
+
+// addStock adds the flag for the free addresses that a pool here shall have during a cut-over.
+func addStock(cmd *cobra.Command, stock *uint16) {
+	cmd.Flags().Uint16Var(stock, "addresses", 16, "with --cut-over: the `NUMBER` of free addresses in each pool here")
 }
 
 // addTo adds the flags that an import and a restore have.
@@ -96,6 +111,9 @@ func (v *takeOver) Complete(args []string) error {
 
 func (v *takeOver) Validate() error {
 	switch {
+	case v.node != "" && v.system.Withdrawer == nil:
+		return app.Usagef("%s cannot withdraw addresses while it runs: there is no cut-over by nodes", v.system.Title).
+			WithHint("switch the whole cluster at once: stop it, then bcsnetctl import %s", v.system.Name)
 	case v.system.Dirs && len(v.dirs) == 0:
 		return app.Usagef("--dir is needed: the directory of each node, as NODE=PATH")
 	case v.system.Files && len(v.files) == 0:
@@ -105,6 +123,9 @@ func (v *takeOver) Validate() error {
 }
 
 func (v *takeOver) Run(ctx context.Context) error {
+	if v.node != "" {
+		return v.cutOver(ctx)
+	}
 	a, err := leasing.Start(ctx, v.App, nil)
 	if err != nil {
 		return err
