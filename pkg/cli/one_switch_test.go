@@ -28,8 +28,8 @@ metadata: {name: 10.1.0.0-24, namespace: default}
 spec: {range: 10.1.0.0/24, allocations: {"20": {id: c-web, podref: default/web, ifname: eth0}, "22": {id: c-plain, podref: default/plain, ifname: eth0}}}
 `
 
-// TestOneSwitchThereAndBack: pods keep their addresses when the cluster switches to bcsnet and back. A new pod gets none
-// of them, and the other system finds its objects as it left them.
+// TestOneSwitchThereAndBack: pods keep their addresses when the cluster switches to bcsnet and back. A new pod gets
+// none of them, and the other system finds its objects as it left them.
 func TestOneSwitchThereAndBack(t *testing.T) {
 	controlplane.TakesLong(t)
 	for system, have := range map[string]struct {

@@ -25,7 +25,9 @@ func ClusterAPICRDs() (all []*unstructured.Unstructured, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the module of Cluster API: %w: %s", err, out)
 	}
-	var module struct{ Dir string }
+	var module struct {
+		Dir string `json:"Dir"`
+	}
 	if err := json.Unmarshal(out, &module); err != nil {
 		return nil, err
 	}
