@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
@@ -770,17 +771,20 @@ func claimCases() map[string]checkCase {
 		"in use for one that there is not": {func(s *doctor.Snapshot) { s.Leases[0].Claim = "default/gone" },
 			[]string{"claim-missing claim/default/gone: it does not exist, and has 1 address (10.1.0.20), 1 of them " +
 				"in use"}},
-		"held for objects that there are, for owners that are none, and for one that there is not": {
+		"held for objects that there are, for one that another shares, and for one that there is not": {
 			func(s *doctor.Snapshot) {
 				for address, owner := range map[string]string{
-					"10.1.0.24": "capi/fleet/here", "10.1.0.25": "capi/fleet/gone", "10.1.0.26": "vm-7",
-					"10.1.0.27": "service/fleet/here", "10.1.0.28": "service/fleet/gone",
+					"10.1.0.24": "capi/fleet/here", "10.1.0.25": "capi/fleet/gone",
+					"10.1.0.26": "service/fleet/left", "10.1.0.27": "service/fleet/here", "10.1.0.28": "service/fleet/gone",
 				} {
 					s.Leases = append(s.Leases, leased(address, "", func(l *lease.Lease) {
 						l.Holder = lease.Holder{Owner: owner, Namespace: "fleet"}
 					}))
 				}
 				s.Owners = []string{"capi/fleet/here", "service/fleet/here"}
+				s.Shown = sets.New( // by another Service, which shares it
+					doctor.Shown{Namespace: "fleet", Addr: netip.MustParseAddr("10.1.0.26")},
+					doctor.Shown{Namespace: "other", Addr: netip.MustParseAddr("10.1.0.28")})
 			}, []string{
 				"owner-missing ip/10.1.0.25: held for 2d, and the IPAddressClaim fleet/gone does not exist",
 				"owner-missing ip/10.1.0.28: held for 2d, and the Service fleet/gone does not exist, or is no LoadBalancer of " +

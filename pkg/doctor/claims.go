@@ -98,7 +98,8 @@ func ownersMissing(f *facts) (out []Finding) {
 	there := sets.New(f.Owners...)
 	for _, l := range f.Leases {
 		o, ok := workload.ParseOwner(l.Owner)
-		if !ok || l.State != lease.Active || settling(l.Updated, f.Now) || there.Has(l.Owner) {
+		if !ok || l.State != lease.Active || settling(l.Updated, f.Now) || there.Has(l.Owner) ||
+			o.Kind == workload.OwnerService && f.Shown.Has(Shown{o.Namespace, l.Addr}) {
 			continue
 		}
 		missing := "does not exist"

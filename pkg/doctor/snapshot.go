@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -43,6 +45,12 @@ func Parts() []Part {
 	}
 }
 
+// Shown is an address in the status of a Service of a namespace.
+type Shown struct {
+	Namespace string
+	Addr      netip.Addr
+}
+
 // Snapshot is the state of the cluster for the checks.
 type Snapshot struct {
 	// Now is the API server's time.
@@ -61,6 +69,8 @@ type Snapshot struct {
 	Nodes  []Node
 	// Owners are the owners that leases of existing objects name: IPAddressClaims of Cluster API, and Services.
 	Owners []string
+	// Shown has the addresses that Services show: the lease of a shared one names one of these Services.
+	Shown sets.Set[Shown]
 	// Services are the networks of the cluster's Services.
 	Services []netip.Prefix
 	// PlainCallers are the machines that call the controller by plain HTTP.

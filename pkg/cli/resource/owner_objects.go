@@ -3,6 +3,8 @@ package resource
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/netip"
 	"slices"
 	"sync"
 
@@ -42,10 +44,11 @@ func clusterAPI(resource string) []schema.GroupVersionResource {
 // OwnerStates reads the objects that own some leases, by the owner. Leases of pods, and of owners that are no objects,
 // have none.
 func OwnerStates(ctx context.Context, s *app.App, all []lease.Lease) map[string]OwnerState {
-	states := map[string]OwnerState{}
+	states, addrs := map[string]OwnerState{}, map[string][]netip.Addr{}
 	for _, l := range all {
 		if o, ok := workload.ParseOwner(l.Owner); ok && l.State == lease.Active {
 			states[l.Owner] = OwnerState{OwnerObject: o}
+			addrs[l.Owner] = append(addrs[l.Owner], l.Addr)
 		}
 	}
 	if len(states) == 0 {
@@ -59,6 +62,9 @@ func OwnerStates(ctx context.Context, s *app.App, all []lease.Lease) map[string]
 		group.Go(func() error {
 			if state.Unread = err; err == nil {
 				state.read(ctx, c)
+			}
+			if state.Kind == workload.OwnerService && !state.Exists && state.Unread == nil {
+				state.readSharers(ctx, c, addrs[owner])
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -97,6 +103,30 @@ func (o *OwnerState) read(ctx context.Context, c dynamic.Interface) {
 	}
 }
 
+// readSharers looks for another Service that shows one of some addresses, which it shares: a lease has one owner.
+func (o *OwnerState) readSharers(ctx context.Context, c dynamic.Interface, addrs []netip.Addr) {
+	var shown []corev1.Service
+	o.Unread = eachServed(ctx, c, o.Namespace, services(), func(u *unstructured.Unstructured) {
+		shown = append(shown, serviceOf(u)...)
+	})
+	for r := range recovery.OfServices(shown) {
+		if slices.Contains(addrs, r.Addr) {
+			o.Exists = true
+			o.Text += fmt.Sprintf(", but %s shows %s, too", r.Owner, r.Addr)
+			return
+		}
+	}
+}
+
+// serviceOf returns an object as a Service; nothing if it cannot be read.
+func serviceOf(u *unstructured.Unstructured) []corev1.Service {
+	var s corev1.Service
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &s) != nil {
+		return nil
+	}
+	return []corev1.Service{s}
+}
+
 // services returns the resource of Services.
 func services() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{{Version: "v1", Resource: "services"}}
@@ -109,19 +139,21 @@ func wantsAddress(u *unstructured.Unstructured) bool {
 	return is == string(corev1.ServiceTypeLoadBalancer) && (!some || class == workload.ServiceClass)
 }
 
-// ListOwners returns the owners that the leases of existing objects name.
-func ListOwners(ctx context.Context, c dynamic.Interface) (owners []string, err error) {
-	err = eachServed(ctx, c, clusterAPI("ipaddressclaims"), func(u *unstructured.Unstructured) {
+// ListOwners returns the owners that the leases of existing objects name, and the addresses that Services show.
+func ListOwners(ctx context.Context, c dynamic.Interface) (owners []string, shown []recovery.Object, err error) {
+	err = eachServed(ctx, c, metav1.NamespaceAll, clusterAPI("ipaddressclaims"), func(u *unstructured.Unstructured) {
 		o := workload.OwnerObject{Kind: workload.OwnerClusterAPI, Namespace: u.GetNamespace(), Name: u.GetName()}
 		owners = append(owners, o.String())
 	})
-	err = errors.Join(err, eachServed(ctx, c, services(), func(u *unstructured.Unstructured) {
+	var all []corev1.Service
+	err = errors.Join(err, eachServed(ctx, c, metav1.NamespaceAll, services(), func(u *unstructured.Unstructured) {
+		all = append(all, serviceOf(u)...)
 		if wantsAddress(u) {
 			o := workload.OwnerObject{Kind: workload.OwnerService, Namespace: u.GetNamespace(), Name: u.GetName()}
 			owners = append(owners, o.String())
 		}
 	}))
-	return owners, err
+	return owners, slices.Collect(recovery.OfServices(all)), err
 }
 
 // ListReports returns the addresses that IPAddresses of our pools and the status of Services say they have.
@@ -130,31 +162,28 @@ func ListReports(ctx context.Context, s *app.App) (all []recovery.Object, err er
 	if err != nil {
 		return nil, err
 	}
-	err = eachServed(ctx, c, clusterAPI("ipaddresses"), func(u *unstructured.Unstructured) {
+	err = eachServed(ctx, c, metav1.NamespaceAll, clusterAPI("ipaddresses"), func(u *unstructured.Unstructured) {
 		if o, ok := recovery.ObjectOf(u); ok {
 			all = append(all, o)
 		}
 	})
 	var shown []corev1.Service
-	err = errors.Join(err, eachServed(ctx, c, services(), func(u *unstructured.Unstructured) {
-		var s corev1.Service
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &s) == nil {
-			shown = append(shown, s)
-		}
+	err = errors.Join(err, eachServed(ctx, c, metav1.NamespaceAll, services(), func(u *unstructured.Unstructured) {
+		shown = append(shown, serviceOf(u)...)
 	}))
 	return slices.AppendSeq(all, recovery.OfServices(shown)), err
 }
 
-// eachServed calls fn with all objects of the first of some versions that the API server serves; with none if it serves
-// none of them.
+// eachServed calls fn with all objects of a namespace, or of all, in the first of some versions that the API server
+// serves; with none if it serves none of them.
 func eachServed(
-	ctx context.Context, c dynamic.Interface, versions []schema.GroupVersionResource,
+	ctx context.Context, c dynamic.Interface, namespace string, versions []schema.GroupVersionResource,
 	fn func(*unstructured.Unstructured),
 ) error {
 	for _, r := range versions {
 		options := metav1.ListOptions{Limit: PageSize}
 		for {
-			list, err := c.Resource(r).List(ctx, options)
+			list, err := c.Resource(r).Namespace(namespace).List(ctx, options)
 			if NoSuchResource(err) {
 				break
 			}

@@ -7,12 +7,14 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/recovery"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -95,7 +97,12 @@ func (r *snapshotReader) readLeases(ctx context.Context, leases *store.Client) e
 }
 
 func (r *snapshotReader) readOwners(ctx context.Context) (err error) {
-	r.snapshot.Owners, err = resource.ListOwners(ctx, r.api)
+	var shown []recovery.Object
+	r.snapshot.Owners, shown, err = resource.ListOwners(ctx, r.api)
+	r.snapshot.Shown = sets.New[doctor.Shown]()
+	for _, s := range shown {
+		r.snapshot.Shown.Insert(doctor.Shown{Namespace: s.Namespace, Addr: s.Addr})
+	}
 	return err
 }
 
