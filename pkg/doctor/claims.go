@@ -47,9 +47,9 @@ func claimChecks() []Check {
 		Title: "an address is held for an object that does not exist",
 		Meaning: "For more than a minute, a lease has had the owner `capi/NAMESPACE/NAME` or " +
 			"`service/NAMESPACE/NAME`, and there is no such IPAddressClaim, or no such Service that wants an " +
-			"address. Somebody took the finalizer off the Service or the IPAddress: by force, or because `clusterctl move` " +
-			"moved the latter to another cluster, where the machine goes on with the address. Or Services are not " +
-			"given addresses any more.",
+			"address. Somebody took the finalizer off the Service or the IPAddress: by force, or because " +
+			"`clusterctl move` moved the latter to another cluster, where the machine goes on with the " +
+			"address. Or Services are not given addresses any more.",
 		Impact: "nobody else gets the address",
 		Mend: "If no machine has the address any more, release it. If its cluster is managed elsewhere now, take the " +
 			"address out of the pool first.",
