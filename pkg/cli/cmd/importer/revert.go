@@ -29,6 +29,7 @@ type revert struct {
 	yes    bool
 	node   string
 	stock  uint16
+	given  func(flag string) bool
 	leases *store.Client
 }
 
@@ -64,6 +65,7 @@ Nothing else of the other system is changed.`,
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().StringVar(&v.node, "cut-over", "", "take back only the cut-over of this `NODE`")
 	addStock(cmd, &v.stock)
+	v.given = cmd.Flags().Changed
 	app.CompleteWith(cmd, "cut-over", resource.CompleteNodes(s))
 	s.DryRun.AddTo(cmd)
 	v.output.AddTo(cmd)
@@ -91,7 +93,12 @@ func (v *revert) Complete(args []string) error {
 	return err.WithHint("there are %s", strings.Join(systemNames(), ", "))
 }
 
-func (v *revert) Validate() error { return v.output.Validate() }
+func (v *revert) Validate() error {
+	if err := onlyCutOver(v.node, v.given, "addresses"); err != nil {
+		return err
+	}
+	return v.output.Validate()
+}
 
 func (v *revert) Run(ctx context.Context) error {
 	var err error
