@@ -69,8 +69,11 @@ func Union(sets ...*netipx.IPSet) *netipx.IPSet {
 }
 
 // Shares decides what is done next for each pool. Pools of which an address could have two owners are left alone, and
-// the remarks say why.
+// the remarks say why. That is every pool if an object of the other system cannot be read: it may have any address.
 func (c CutOver) Shares() (all []Share, wrong []Remark) {
+	if len(c.Conflicts) > 0 {
+		return nil, c.Conflicts
+	}
 	s := newSight(c)
 	for i := range c.Pools {
 		p := &c.Pools[i]

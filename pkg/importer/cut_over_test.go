@@ -154,6 +154,10 @@ func TestShares(t *testing.T) {
 			c.Here["mine"], c.Here["lan"] = c.Here["lan"], nil
 			delete(c.Here, "lan")
 		}, "wrong: pool mine here has addresses of it"},
+		"an object there cannot be read": {func(c *CutOver) {
+			c.Withdrawn["lan"] = addrs(28, 29)
+			c.Conflicts = []Remark{{"SpiderIPPool red", "its allocatedIPs cannot be read"}}
+		}, "wrong: its allocatedIPs cannot be read"},
 		"nothing can withdraw": {func(c *CutOver) { delete(c.Withdrawn, "lan") },
 			"wrong: no object of the other system can withdraw addresses of it"},
 		"somebody there asked for an address of ours": {func(c *CutOver) {

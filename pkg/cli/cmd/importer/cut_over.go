@@ -37,7 +37,7 @@ func (v *takeOver) cutOver(ctx context.Context) error {
 	}
 	first.Stop()
 	shares, wrong := first.Shares()
-	if err := v.showShares(shares, append(slices.Clone(wrong), first.Conflicts...)); err != nil {
+	if err := v.showShares(shares, wrong); err != nil {
 		return err
 	}
 	shares = slices.DeleteFunc(shares, func(s importer.Share) bool { return !s.Withdraws() && !s.Pending() })
@@ -101,6 +101,12 @@ func (v *takeOver) settleDown(ctx context.Context) ([]importer.Remark, error) {
 	}
 	defer second.Stop()
 	shares, wrong := second.Shares()
+	if len(second.Conflicts) > 0 {
+		for _, r := range wrong {
+			v.Say.Warn("%s: %s", r.Object, r.Cause)
+		}
+		return wrong, nil
+	}
 	for _, s := range shares {
 		n := ipaddr.SizeOfSet(s.Back)
 		if n == 0 {
