@@ -18,19 +18,42 @@ import (
 // meanwhile; an address is ours only if the other one has withdrawn it.
 type CutOver struct {
 	Rows
+	Seen
+
+	// Before is what was withdrawn before the wait; nil if there was none. What was not, or may have gone back in
+	// between, does not settle.
+	Before *Seen
 
 	// Node is the node whose pods' addresses move; empty for all nodes, on the way back.
 	Node string
 	// Stock is the number of free addresses that each pool here is to have.
 	Stock uint64
-	// Withdrawn has the withdrawn addresses of each pool. A pool that no object there speaks for is missing.
-	Withdrawn map[string]*netipx.IPSet
 	// InUse reports whether an address can be withdrawn that a pod has.
 	InUse bool
 	// Here are the pools here by name; Index has the leases.
 	Here  map[string]*v1.BCSNetPool
 	Index *index.Index
 	Pods  []workload.Pod
+}
+
+// Seen is what the other system had withdrawn at a time.
+type Seen struct {
+	// Withdrawn has the withdrawn addresses of each pool. A pool that no object there speaks for is missing. Torn has
+	// those that some objects withdraw and others do not: a run was killed between them.
+	Withdrawn, Torn map[string]*netipx.IPSet
+	// By names the objects that speak for each pool, with their generations.
+	By map[string]string
+}
+
+// settles returns the addresses of a pool that were withdrawn for as long as the wait took.
+func (c CutOver) settles(pool string) *netipx.IPSet {
+	switch {
+	case c.Before == nil:
+		return c.Withdrawn[pool]
+	case c.Before.Withdrawn[pool] == nil || c.Before.By[pool] != c.By[pool]:
+		return ipaddr.SetOf()
+	}
+	return ipaddr.Intersect(c.Before.Withdrawn[pool], c.Withdrawn[pool])
 }
 
 // Share is a pool that both systems have, each with its own addresses.
@@ -93,15 +116,17 @@ func (s *sight) share(p *v1.BCSNetPool) Share {
 	free := ipaddr.Subtract(usable, withdrawn, s.taken)
 	out := Share{Pool: p, Made: made}
 	var settled, back []netip.Addr
-	stock, ours := uint64(0), s.ours(p.Name)
+	stock, ours, settles := uint64(0), s.ours(p.Name), s.settles(p.Name)
 	for a := range ipaddr.All(withdrawn) {
+		late := !settles.Contains(a)
 		l, _ := s.Index.Leases.Get(a)
 		pending, free := !ours.Contains(a), !s.taken.Contains(a)
 		switch {
 		case !pending: // what the other system has noted of an earlier pod does not matter any more
-			if free = len(s.reporters[a]) == 0; GivenBack(s.System, l) { // the way back broke off
+			if free = len(s.reporters[a]) == 0; GivenBack(s.System, l) && !late { // the way back broke off
 				settled = append(settled, a)
 			}
+		case late: // the next run waits for it
 		case s.mine[a] || free || l.State == lease.Active:
 			settled = append(settled, a)
 		default:

@@ -32,7 +32,7 @@ func bothSystems() CutOver {
 	return CutOver{
 		Rows: Rows{System: "spiderpool", Pools: []v1.BCSNetPool{there}, Addresses: []Address{held(20, "a"), held(21, "b")}},
 		Node: "n1", Stock: 2, InUse: true,
-		Withdrawn: map[string]*netipx.IPSet{"lan": ipaddr.SetOf()},
+		Seen: Seen{Withdrawn: map[string]*netipx.IPSet{"lan": ipaddr.SetOf()}, By: map[string]string{"lan": "u/1"}},
 		Here:      map[string]*v1.BCSNetPool{}, Index: index.New(),
 		Pods: []workload.Pod{
 			{Namespace: "shop", Name: "a", UID: "u-a", Node: "n1", Addrs: []netip.Addr{addr(20)}},
@@ -154,6 +154,19 @@ func TestShares(t *testing.T) {
 			c.Here["mine"], c.Here["lan"] = c.Here["lan"], nil
 			delete(c.Here, "lan")
 		}, "wrong: pool mine here has addresses of it"},
+		"what was withdrawn during the wait does not settle": {func(c *CutOver) {
+			c.Withdrawn["lan"] = Union(addrs(20, 20), addrs(28, 29))
+			c.Before = &Seen{Withdrawn: map[string]*netipx.IPSet{"lan": Union(addrs(20, 20), addrs(29, 29))}, By: c.By}
+		}, "settled 10.1.0.20, 10.1.0.29, 6 left"},
+		"what may have gone back during the wait does not settle": {func(c *CutOver) {
+			c.Withdrawn["lan"] = addrs(28, 29)
+			c.Before = &Seen{Withdrawn: c.Withdrawn, By: map[string]string{"lan": "u/0"}}
+			c.Stock, c.Pods = 0, nil
+		}, "6 left"},
+		"nothing of the pool was seen before the wait": {func(c *CutOver) {
+			c.Withdrawn["lan"], c.Before = addrs(28, 29), &Seen{}
+			c.Stock, c.Pods = 0, nil
+		}, "6 left"},
 		"an object there cannot be read": {func(c *CutOver) {
 			c.Withdrawn["lan"] = addrs(28, 29)
 			c.Conflicts = []Remark{{"SpiderIPPool red", "its allocatedIPs cannot be read"}}

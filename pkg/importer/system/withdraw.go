@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"go4.org/netipx"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -12,7 +13,7 @@ import (
 )
 
 // noted returns the addresses that the annotation of an object lists.
-func noted(o *unstructured.Unstructured) (*netipx.IPSet, error) {
+func noted(o metav1.Object) (*netipx.IPSet, error) {
 	text := o.GetAnnotations()[v1.WithdrawnAnnotation]
 	if text == "" {
 		return ipaddr.SetOf(), nil

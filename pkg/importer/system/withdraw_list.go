@@ -72,6 +72,19 @@ func (l listed) Carries(o *unstructured.Unstructured, p *v1.BCSNetPool) bool {
 	return o.GetName() == cmp.Or(p.Spec.Network, p.Name)
 }
 
+// Problem finds an object of the name of ours that somebody else made.
+func (l listed) Problem(o *unstructured.Unstructured, p *v1.BCSNetPool) string {
+	if l.own != "" && l.Carries(o, p) && o.GetAnnotations()[v1.WithdrawnAnnotation] == "" {
+		return "it has the name under which addresses are withdrawn, and no import made it: rename it"
+	}
+	return ""
+}
+
+func (l listed) Spent(o *unstructured.Unstructured) bool {
+	entries, _, err := l.entries(o)
+	return l.own != "" && err == nil && len(entries) == 0
+}
+
 func (l listed) entries(o *unstructured.Unstructured) (entries []string, set *netipx.IPSet, err error) {
 	if entries, _, err = unstructured.NestedStringSlice(o.Object, "spec", l.field); err == nil {
 		set, err = setOf(entries)
@@ -113,7 +126,7 @@ func (l listed) Set(o *unstructured.Unstructured, withdrawn *netipx.IPSet) error
 		return err
 	}
 	note(o, withdrawn)
-	if l.family != "" {
+	if l.family != "" && len(withdrawn.Ranges()) > 0 {
 		version := map[bool]int64{false: 4, true: 6}[ipaddr.HasFamily(withdrawn, ipaddr.IPv6)]
 		if err := unstructured.SetNestedField(o.Object, version, "spec", l.family); err != nil {
 			return err

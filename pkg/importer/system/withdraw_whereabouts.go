@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/netip"
 	"strconv"
+	"strings"
 
 	"go4.org/netipx"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,6 +36,45 @@ func (rangeExcludes) Carries(o *unstructured.Unstructured, p *v1.BCSNetPool) (fo
 		return nil
 	})
 	return found
+}
+
+func (rangeExcludes) Spent(*unstructured.Unstructured) bool { return false }
+
+// Problem finds a definition whose ranges are not known entirely. It can hand out addresses of any pool.
+func (rangeExcludes) Problem(o *unstructured.Unstructured, _ *v1.BCSNetPool) string {
+	text, _, err := unstructured.NestedString(o.Object, "spec", "config")
+	var config mainPlugin
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &config)
+	}
+	if err != nil && strings.Contains(fmt.Sprint(o.Object["spec"]), "whereabouts") {
+		return fmt.Sprintf("its config cannot be read: %v", err)
+	}
+	if err != nil {
+		return ""
+	}
+	has, found := 0, 0
+	for _, p := range append([]mainPlugin{config}, config.Plugins...) {
+		if p.IPAM.Type != "whereabouts" {
+			continue
+		}
+		n := len(p.IPAM.Ranges)
+		if p.IPAM.Range != "" {
+			n++
+		}
+		if n == 0 {
+			return "its ipam whereabouts has no range: that stands in a file of the nodes, which cannot exclude addresses"
+		}
+		has += n
+	}
+	_, err = eachRange(o, func(map[string]any, []string, netip.Prefix) error { found++; return nil })
+	switch {
+	case err != nil:
+		return fmt.Sprintf("its config cannot be read: %v", err)
+	case found != has:
+		return "not every range of its config is read: write ipam, type, ipRanges and range in these letters"
+	}
+	return ""
 }
 
 // Withdrawn returns what each range excludes that could hand it out.

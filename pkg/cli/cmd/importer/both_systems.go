@@ -34,16 +34,22 @@ func see(
 	at := importer.CutOver{
 		Node: node, Stock: uint64(stock), InUse: of.Withdrawer.InUse(), Here: map[string]*v1.BCSNetPool{},
 	}
-	var err error
+	w := withdrawals{s, of.Withdrawer}
+	items, err := w.list(ctx) // before the rows: what is withdrawn is judged by rows that are not older
+	if err != nil {
+		return nil, err
+	}
 	if at.Rows, err = of.Read(ctx, from); err != nil {
 		if missing := (*system.NotServedError)(nil); errors.As(err, &missing) {
 			err = notServed(missing)
 		}
 		return nil, err
 	}
-	if at.Withdrawn, err = (withdrawals{s, of.Withdrawer}).read(ctx, at.Rows.Pools); err != nil {
+	var wrong []importer.Remark
+	if at.Seen, wrong, err = w.seen(items, at.Rows.Pools); err != nil {
 		return nil, err
 	}
+	at.Conflicts = append(at.Conflicts, wrong...)
 	if at.Pods, err = resource.AllPods(ctx, s); err != nil {
 		return nil, resource.Explain(s, err)
 	}

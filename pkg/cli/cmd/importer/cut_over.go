@@ -51,7 +51,7 @@ func (v *takeOver) cutOver(ctx context.Context) error {
 	if err := v.withdraw(ctx, shares); err != nil || v.DryRun != app.DryRunNone {
 		return err
 	}
-	if wrong, err = v.settleDown(ctx); err != nil {
+	if wrong, err = v.settleDown(ctx, first.Pools); err != nil {
 		return err
 	}
 	return v.contradictions(wrong)
@@ -88,7 +88,11 @@ func (v *takeOver) withdrawals() withdrawals { return withdrawals{v.App, v.syste
 
 // settleDown waits until allocations that began before the withdrawal have ended, looks again, and takes over what is
 // free or with a pod of the node. It reads everything back at the end, and returns what is wrong then.
-func (v *takeOver) settleDown(ctx context.Context) ([]importer.Remark, error) {
+func (v *takeOver) settleDown(ctx context.Context, pools []v1.BCSNetPool) ([]importer.Remark, error) {
+	before, err := v.withdrawals().read(ctx, pools)
+	if err != nil {
+		return nil, err
+	}
 	v.Say.Wait("waiting %s for allocations that %s may have begun", v.settle, v.system.Title)
 	select {
 	case <-time.After(v.settle):
@@ -100,6 +104,7 @@ func (v *takeOver) settleDown(ctx context.Context) ([]importer.Remark, error) {
 		return nil, err
 	}
 	defer second.Stop()
+	second.Before = &before
 	shares, wrong := second.Shares()
 	if len(second.Conflicts) > 0 {
 		for _, r := range wrong {
