@@ -79,6 +79,12 @@ func givenBackTo(l lease.Lease) (lease.Lease, bool) {
 	return lease.Reserve(l, l.Params, time.Unix(1e9, 0), Here{System: "spiderpool"}.Change(lease.VerbReserve))
 }
 
+func heldFor(who string) func(lease.Lease) (lease.Lease, bool) {
+	return func(l lease.Lease) (lease.Lease, bool) {
+		return lease.Reserve(l, l.Params, time.Unix(1e9, 0), Here{System: "spiderpool"}.Hold(who))
+	}
+}
+
 func TestShares(t *testing.T) {
 	for name, c := range map[string]struct {
 		when func(*CutOver)
@@ -127,7 +133,40 @@ func TestShares(t *testing.T) {
 			c.Withdrawn["lan"] = Union(addrs(20, 20), addrs(28, 29))
 			c.has("10.1.0.20", "10.1.0.28-10.1.0.29")
 			c.Pods = c.Pods[1:]
+		}, "hold 10.1.0.20, 6 left"},
+		"a pod that is created anew gets it there": {func(c *CutOver) {
+			c.Withdrawn["lan"] = Union(addrs(20, 20), addrs(28, 29))
+			c.has("10.1.0.20", "10.1.0.28-10.1.0.29")
+			c.Pods[0].Node, c.Pods[0].UID = "n2", "u-again"
+		}, "hold 10.1.0.20, 6 left"},
+		"it is held for an earlier pod": {func(c *CutOver) {
+			c.Withdrawn["lan"] = Union(addrs(20, 20), addrs(28, 29))
+			c.has("10.1.0.20", "10.1.0.28-10.1.0.29")
+			c.Pods = c.Pods[1:]
+			c.lease(20, heldFor("shop/a"))
 		}, "6 left"},
+		"the other system has it no more": {func(c *CutOver) {
+			c.Withdrawn["lan"] = Union(addrs(20, 20), addrs(28, 29))
+			c.has("10.1.0.20", "10.1.0.28-10.1.0.29")
+			c.Pods, c.Rows.Addresses = c.Pods[1:], c.Rows.Addresses[1:]
+			c.lease(20, heldFor("shop/a"))
+		}, "lift 10.1.0.20, 6 left"},
+		"a pod of a StatefulSet stays": {func(c *CutOver) {
+			c.Pods[0].Controller, c.Pods[0].Generated = workload.Owner{Group: "apps", Kind: "StatefulSet", Name: "a"}, true
+		}, "withdraw  + 10.1.0.28-10.1.0.29, 6 left, 10.1.0.20 stays for its name"},
+		"so does a virtual machine": {func(c *CutOver) {
+			c.Pods[0].Controller = workload.Owner{Group: "kubevirt.io", Kind: "VirtualMachineInstance", Name: "a"}
+			c.Pods[0].Generated = true
+		}, "withdraw  + 10.1.0.28-10.1.0.29, 6 left, 10.1.0.20 stays for its name"},
+		"one of a ReplicaSet moves": {func(c *CutOver) {
+			c.Pods[0].Controller, c.Pods[0].Generated = workload.Owner{Group: "apps", Kind: "ReplicaSet", Name: "a"}, true
+			c.ByName = true
+		}, "withdraw 10.1.0.20 + 10.1.0.28-10.1.0.29, 6 left"},
+		"a pod with a given name stays with a system that goes by names": {func(c *CutOver) { c.ByName = true },
+			"withdraw  + 10.1.0.28-10.1.0.29, 6 left, 10.1.0.20 stays for its name"},
+		"killed between two objects": {func(c *CutOver) {
+			c.Torn = map[string]*netipx.IPSet{"lan": Union(addrs(22, 22), addrs(29, 29))}
+		}, "withdraw 10.1.0.20 + 10.1.0.28-10.1.0.29, torn 10.1.0.22, 6 left"},
 		"killed after the lease": {func(c *CutOver) {
 			c.Withdrawn["lan"] = Union(addrs(20, 20), addrs(28, 29))
 			c.has()
@@ -198,7 +237,19 @@ func TestShares(t *testing.T) {
 				if !empty(s.Back) {
 					got = append(got, "back "+ipaddr.FormatSet(s.Back))
 				}
+				if !empty(s.Torn) {
+					got = append(got, "torn "+ipaddr.FormatSet(s.Torn))
+				}
+				if len(s.Hold) > 0 {
+					got = append(got, "hold "+texts(s.Hold))
+				}
+				if len(s.Lift) > 0 {
+					got = append(got, "lift "+texts(s.Lift))
+				}
 				got = append(got, fmt.Sprintf("%d left", s.Left))
+				if !empty(s.Named) {
+					got = append(got, ipaddr.FormatSet(s.Named)+" stays for its name")
+				}
 				if !empty(s.Stay) {
 					got = append(got, ipaddr.FormatSet(s.Stay)+" stays")
 				}
@@ -240,6 +291,11 @@ func TestReturns(t *testing.T) {
 				c.lease(last, givenBackTo)
 			}
 		}, "free 10.1.0.20 10.1.0.27 10.1.0.28 10.1.0.29"},
+		"killed between two objects": {func(c *CutOver) {
+			c.Torn = map[string]*netipx.IPSet{"lan": addrs(25, 25)}
+		}, "held 10.1.0.20, free 10.1.0.25 10.1.0.27"},
+		"held for an earlier pod": {func(c *CutOver) { c.Stock = 0; c.lease(29, heldFor("shop/a")) },
+			"held 10.1.0.20, free 10.1.0.27 10.1.0.28 10.1.0.29"},
 		"killed when one was reserved": {func(c *CutOver) { c.lease(29, givenBackTo) }, "held 10.1.0.20, free 10.1.0.29"},
 		"the pool here is gone": {func(c *CutOver) {
 			c.Here, c.Index, c.Node, c.Stock = nil, index.New(), "", 0

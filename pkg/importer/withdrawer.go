@@ -28,4 +28,6 @@ type Withdrawer interface {
 	Spent(o *unstructured.Unstructured) bool
 	// InUse reports whether an address can be withdrawn that a pod has.
 	InUse() bool
+	// ByName reports whether any pod gets the address again that an earlier pod of its name had, withdrawn or not.
+	ByName() bool
 }

@@ -54,6 +54,8 @@ func (l listed) Kind() schema.GroupVersionResource { return l.GroupVersionResour
 
 func (l listed) InUse() bool { return !l.given }
 
+func (l listed) ByName() bool { return false }
+
 func (l listed) New(p *v1.BCSNetPool) *unstructured.Unstructured {
 	if l.own == "" {
 		return nil

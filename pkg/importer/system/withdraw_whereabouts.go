@@ -27,6 +27,8 @@ func (rangeExcludes) Kind() schema.GroupVersionResource {
 
 func (rangeExcludes) InUse() bool { return true }
 
+func (rangeExcludes) ByName() bool { return true }
+
 func (rangeExcludes) New(*v1.BCSNetPool) *unstructured.Unstructured { return nil }
 
 func (rangeExcludes) Carries(o *unstructured.Unstructured, p *v1.BCSNetPool) (found bool) {

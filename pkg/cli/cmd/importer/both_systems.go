@@ -32,7 +32,8 @@ func see(
 ) (*view, error) {
 	defer s.Say.WaitLater("reading both systems in " + s.Where())()
 	at := importer.CutOver{
-		Node: node, Stock: uint64(stock), InUse: of.Withdrawer.InUse(), Here: map[string]*v1.BCSNetPool{},
+		Node: node, Stock: uint64(stock), InUse: of.Withdrawer.InUse(),
+		ByName: of.Withdrawer.ByName(), Here: map[string]*v1.BCSNetPool{},
 	}
 	w := withdrawals{s, of.Withdrawer}
 	items, err := w.list(ctx) // before the rows: what is withdrawn is judged by rows that are not older

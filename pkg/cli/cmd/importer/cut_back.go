@@ -126,9 +126,9 @@ func (v *revert) reserve(ctx context.Context, r *returning, one importer.Return)
 	done := make([]bool, len(todo))
 	failed := resource.InBulk(ctx, v.App, todo, "given back", func(i int, l lease.Lease) (err error) {
 		now := l
-		switch {
+		switch _, back := r.here.Back(l); {
 		case importer.GivenBack(r.here.System, l):
-		case l.State == lease.Active:
+		case back:
 			now, _, err = v.leases.Update(ctx, l, r.here.Back, func(now lease.Lease) bool {
 				_, ok := r.here.Back(now)
 				return ok

@@ -40,7 +40,9 @@ func (v *takeOver) cutOver(ctx context.Context) error {
 	if err := v.showShares(shares, wrong); err != nil {
 		return err
 	}
-	shares = slices.DeleteFunc(shares, func(s importer.Share) bool { return !s.Withdraws() && !s.Pending() })
+	shares = slices.DeleteFunc(shares, func(s importer.Share) bool {
+		return !s.Withdraws() && !s.Pending() && len(s.Hold) == 0
+	})
 	if v.DryRun == app.DryRunClient || len(shares) == 0 {
 		return v.contradictions(wrong)
 	}
@@ -48,6 +50,13 @@ func (v *takeOver) cutOver(ctx context.Context) error {
 		return err
 	}
 	resource.OutlivePipes()
+	if err := v.hold(ctx, first.Here, shares); err != nil {
+		return err
+	}
+	shares = slices.DeleteFunc(shares, func(s importer.Share) bool { return !s.Withdraws() && !s.Pending() })
+	if len(shares) == 0 {
+		return v.contradictions(wrong)
+	}
 	if err := v.withdraw(ctx, shares); err != nil || v.DryRun != app.DryRunNone {
 		return err
 	}
@@ -76,8 +85,11 @@ func (v *takeOver) withdraw(ctx context.Context, shares []importer.Share) error 
 		if !s.Withdraws() {
 			continue
 		}
-		if err := v.withdrawals().change(ctx, s.Pool, add, ipaddr.SetOf()); err != nil {
+		if err := v.withdrawals().change(ctx, s.Pool, add, s.Torn); err != nil {
 			return err
+		}
+		if len(add.Ranges()) == 0 {
+			continue
 		}
 		v.Say.Done("pool %s: %s withdrawn there: %s", s.Pool.Name, resource.Addresses(add), resource.Spell(add))
 	}
@@ -122,6 +134,9 @@ func (v *takeOver) settleDown(ctx context.Context, pools []v1.BCSNetPool) ([]imp
 		}
 		v.Say.Note("pool %s: %s, which a pod there got meanwhile, %s back: %s", s.Pool.Name, resource.Addresses(s.Back),
 			humanize.OneOr(int(n), "goes", "go"), resource.Spell(s.Back))
+	}
+	if err := v.lift(ctx, shares); err != nil {
+		return nil, err
 	}
 	if err := v.bring(ctx, second, shares); err != nil {
 		return nil, err
