@@ -95,7 +95,7 @@ func (b *bothSystems) runs(
 	ctx context.Context, name, node string, give func(*corev1.Pod) (string, error),
 ) (p *corev1.Pod, address string, err error) {
 	p = &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name, GenerateName: "app-"},
 		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 	}
 	if err := b.client.Create(ctx, p); err != nil {

@@ -33,7 +33,7 @@ func bothSystems() CutOver {
 		Rows: Rows{System: "spiderpool", Pools: []v1.BCSNetPool{there}, Addresses: []Address{held(20, "a"), held(21, "b")}},
 		Node: "n1", Stock: 2, InUse: true,
 		Seen: Seen{Withdrawn: map[string]*netipx.IPSet{"lan": ipaddr.SetOf()}, By: map[string]string{"lan": "u/1"}},
-		Here:      map[string]*v1.BCSNetPool{}, Index: index.New(),
+		Here: map[string]*v1.BCSNetPool{}, Index: index.New(),
 		Pods: []workload.Pod{
 			{Namespace: "shop", Name: "a", UID: "u-a", Node: "n1", Addrs: []netip.Addr{addr(20)}},
 			{Namespace: "shop", Name: "b", UID: "u-b", Node: "n2", Addrs: []netip.Addr{addr(21)}},

@@ -245,7 +245,7 @@ func TestObjectsOfOthersUnderOurName(t *testing.T) {
 // any address.
 func TestProblemsOfDefinitions(t *testing.T) {
 	for config, want := range map[string]string{
-		`{"type":"macvlan","ipam":{"type":"whereabouts","range":"10.1.0.0/24"}}`:                                  "",
+		`{"type":"macvlan","ipam":{"type":"whereabouts","range":"10.1.0.0/24"}}`:                                   "",
 		`{"plugins":[{"ipam":{"type":"whereabouts","ipRanges":[{"range":"10.1.0.0/24"},{"range":"fd00::/64"}]}}]}`: "",
 		`{"type":"macvlan","ipam":{"type":"host-local","ranges":[]}}`:                                              "",
 		`yes`: "",

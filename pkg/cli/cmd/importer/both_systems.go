@@ -104,8 +104,15 @@ func (v *takeOver) bring(ctx context.Context, at *view, shares []importer.Share)
 		return err
 	}
 	for _, s := range shares {
-		ready, err := v.ready(ctx, at, rows, s.Settled)
+		now, err := v.withdrawals().read(ctx, []v1.BCSNetPool{*s.Pool})
 		if err != nil {
+			return err
+		}
+		ready, err := v.ready(ctx, at, rows, ipaddr.Intersect(s.Settled, importer.Union(now.Withdrawn[s.Pool.Name])))
+		if err != nil {
+			return err
+		}
+		if err := v.lock.check(ctx); err != nil {
 			return err
 		}
 		if err := rewrite(ctx, api, s.Pool.Name, ready, nil); err != nil {

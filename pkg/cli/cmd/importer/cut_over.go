@@ -21,15 +21,20 @@ func (v *takeOver) see(ctx context.Context) (*view, error) {
 	return see(ctx, v.App, v.system, system.Source{List: v.list, Get: v.get}, v.node, v.stock)
 }
 
+// haveNode refuses a node that does not exist.
+func haveNode(ctx context.Context, s *app.App, name string) error {
+	nodes, err := resource.ListNodes(ctx, s)
+	if err == nil && !slices.ContainsFunc(nodes, func(n resource.Node) bool { return n.Name == name }) {
+		err = app.Refuse(app.ReasonPoolNotFound, "there is no node %s", name).WithHint("kubectl get nodes")
+	}
+	return err
+}
+
 // cutOver takes over the pods of a node, with as many free addresses as its next pods need. Each step leaves every
 // address with one system, so it can end after any of them and be run again.
 func (v *takeOver) cutOver(ctx context.Context) error {
-	nodes, err := resource.ListNodes(ctx, v.App)
-	if err != nil {
+	if err := haveNode(ctx, v.App, v.node); err != nil {
 		return err
-	}
-	if !slices.ContainsFunc(nodes, func(n resource.Node) bool { return n.Name == v.node }) {
-		return app.Refuse(app.ReasonPoolNotFound, "there is no node %s", v.node).WithHint("kubectl get nodes")
 	}
 	first, err := v.see(ctx)
 	if err != nil {
@@ -50,6 +55,9 @@ func (v *takeOver) cutOver(ctx context.Context) error {
 		return err
 	}
 	resource.OutlivePipes()
+	if err := v.lock.check(ctx); err != nil {
+		return err
+	}
 	if err := v.hold(ctx, first.Here, shares); err != nil {
 		return err
 	}
@@ -73,6 +81,9 @@ func (v *takeOver) withdraw(ctx context.Context, shares []importer.Share) error 
 		return err
 	}
 	for _, s := range shares {
+		if err := v.lock.check(ctx); err != nil {
+			return err
+		}
 		if !s.Made {
 			p := s.Pool.DeepCopy()
 			p.Labels = map[string]string{v1.ImportedLabel: v.system.Name}
@@ -123,6 +134,9 @@ func (v *takeOver) settleDown(ctx context.Context, pools []v1.BCSNetPool) ([]imp
 			v.Say.Warn("%s: %s", r.Object, r.Cause)
 		}
 		return wrong, nil
+	}
+	if err := v.lock.check(ctx); err != nil {
+		return nil, err
 	}
 	for _, s := range shares {
 		n := ipaddr.SizeOfSet(s.Back)

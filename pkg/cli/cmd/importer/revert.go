@@ -31,6 +31,7 @@ type revert struct {
 	stock  uint16
 	given  func(flag string) bool
 	leases *store.Client
+	lock   *lock
 }
 
 func newRevert(s *app.App) *cobra.Command {
@@ -105,9 +106,22 @@ func (v *revert) Run(ctx context.Context) error {
 	if v.leases, err = v.Leases(); err != nil {
 		return err
 	}
-	if v.node != "" {
-		return v.cutBack(ctx)
+	if v.node != "" && v.system.Withdrawer == nil {
+		return app.Usagef("there is no cut-over by nodes from %s", v.system.Title)
 	}
+	if v.system.Withdrawer == nil {
+		return v.takeBack(ctx)
+	}
+	return withLock(ctx, v.App, v.system, func(ctx context.Context, l *lock) error {
+		if v.lock = l; v.node != "" {
+			return v.cutBack(ctx)
+		}
+		return v.takeBack(ctx)
+	})
+}
+
+// takeBack takes the whole import back.
+func (v *revert) takeBack(ctx context.Context) error {
 	here, err := v.read(ctx)
 	if err != nil {
 		return err

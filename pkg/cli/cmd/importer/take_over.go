@@ -32,6 +32,7 @@ type takeOver struct {
 	node   string
 	stock  uint16
 	settle time.Duration
+	lock   *lock
 	// short permits a wait that is shorter than an allocation may take: for tests, in which no kubelet allocates.
 	short bool
 	// given reports whether the user gave a flag; nil for a command without flags of a cut-over.
@@ -152,7 +153,10 @@ func (v *takeOver) Validate() error {
 
 func (v *takeOver) Run(ctx context.Context) error {
 	if v.node != "" {
-		return v.cutOver(ctx)
+		return withLock(ctx, v.App, v.system, func(ctx context.Context, l *lock) error {
+			v.lock = l
+			return v.cutOver(ctx)
+		})
 	}
 	a, err := leasing.Start(ctx, v.App, nil)
 	if err != nil {
