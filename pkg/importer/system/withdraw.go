@@ -1,6 +1,7 @@
 package system
 
 import (
+	"slices"
 	"strings"
 
 	"go4.org/netipx"
@@ -46,8 +47,27 @@ func setOf(entries []string) (*netipx.IPSet, error) {
 	return ipaddr.SetOf(ranges...), nil
 }
 
-// replaced returns a list without some addresses and with others. The remaining entries keep their spelling.
+// replaced returns a list without the entries that we wrote for some addresses, and with others. Entries of others stay
+// as they are, also if they have the same addresses. If somebody spelled ours anew, the addresses are cut out.
 func replaced(entries []string, without, with *netipx.IPSet, format func(*netipx.IPSet) []string) ([]any, error) {
+	var texts, found []string
+	ours := format(without)
+	for _, text := range entries {
+		if slices.Contains(ours, text) && !slices.Contains(found, text) {
+			found = append(found, text)
+		} else {
+			texts = append(texts, text)
+		}
+	}
+	known, err := setOf(found)
+	if err != nil {
+		return nil, err
+	}
+	return cut(texts, ipaddr.Subtract(without, known), with, format)
+}
+
+// cut returns a list without some addresses and with others. The remaining entries keep their spelling.
+func cut(entries []string, without, with *netipx.IPSet, format func(*netipx.IPSet) []string) ([]any, error) {
 	var texts []string
 	for _, text := range entries {
 		one, err := setOf([]string{text})

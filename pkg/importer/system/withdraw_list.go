@@ -111,19 +111,21 @@ func (l listed) Withdrawn(o *unstructured.Unstructured) (*netipx.IPSet, error) {
 }
 
 func (l listed) Set(o *unstructured.Unstructured, withdrawn *netipx.IPSet) error {
-	without, err := l.Withdrawn(o)
+	before, err := noted(o)
 	if err != nil {
 		return err
 	}
-	with := withdrawn
+	entries, has, err := l.entries(o)
+	if err != nil {
+		return err
+	}
+	var list []any
 	if l.given {
-		without, with = withdrawn, ipaddr.Subtract(without, withdrawn)
+		back := ipaddr.Subtract(before, has, withdrawn)
+		list, err = cut(entries, withdrawn, back, l.format)
+	} else {
+		list, err = replaced(entries, before, withdrawn, l.format)
 	}
-	entries, _, err := l.entries(o)
-	if err != nil {
-		return err
-	}
-	list, err := replaced(entries, without, with, l.format)
 	if err != nil {
 		return err
 	}

@@ -123,6 +123,45 @@ func TestWithdrawers(t *testing.T) {
 	}
 }
 
+// TestExclusionsOfOthersStay: what somebody excluded, before the withdrawal or after it, is excluded when ours went
+// back, unless the system merged the entries.
+func TestExclusionsOfOthersStay(t *testing.T) {
+	for name, c := range map[string]struct {
+		entries, later, want []string
+	}{
+		"before": {entries: []string{"10.1.0.0/28"}, want: []string{"10.1.0.0/28"}},
+		"after":  {later: []string{"10.1.0.4-10.1.0.6"}, want: []string{"10.1.0.4-10.1.0.6"}},
+		"both":   {entries: []string{"10.1.0.9"}, later: []string{"10.1.0.5"}, want: []string{"10.1.0.9", "10.1.0.5"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ours, err := setOf([]string{"10.1.0.5"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := replaced(c.entries, ipaddr.SetOf(), ours, formatRanges(".."))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var texts []string
+			for _, text := range list {
+				texts = append(texts, text.(string))
+			}
+			list, err = replaced(append(texts, c.later...), ours, ipaddr.SetOf(), formatRanges(".."))
+			if err != nil || fmt.Sprint(list) != fmt.Sprint(c.want) {
+				t.Errorf("%v, want %v (%v)", list, c.want, err)
+			}
+		})
+	}
+	ours, err := setOf([]string{"10.1.0.5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := replaced([]string{"10.1.0.4..10.1.0.5"}, ours, ipaddr.SetOf(), formatRanges(".."))
+	if err != nil || fmt.Sprint(list) != "[10.1.0.4]" {
+		t.Errorf("of merged entries stays %v (%v)", list, err)
+	}
+}
+
 // plain returns an object with a network configuration in it decoded.
 func plain(t *testing.T, o *unstructured.Unstructured) map[string]any {
 	t.Helper()

@@ -101,8 +101,9 @@ func (r rangeExcludes) Set(o *unstructured.Unstructured, withdrawn *netipx.IPSet
 		return err
 	}
 	config, err := eachRange(o, func(section map[string]any, exclude []string, of netip.Prefix) error {
-		inside := ipaddr.Intersect(withdrawn, ipaddr.SetOf(netipx.RangeOfPrefix(of)))
-		list, err := replaced(exclude, before, inside, formatPrefixes)
+		whole := ipaddr.SetOf(netipx.RangeOfPrefix(of))
+		inside := ipaddr.Intersect(withdrawn, whole)
+		list, err := replaced(exclude, ipaddr.Intersect(before, whole), inside, formatPrefixes)
 		if section["exclude"] = list; len(list) == 0 {
 			delete(section, "exclude")
 		}

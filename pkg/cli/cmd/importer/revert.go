@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
@@ -136,8 +137,14 @@ func (v *revert) takeBack(ctx context.Context) error {
 		defer back.Stop()
 		some = len(back.all) > 0
 		back.show(v.App, v.system)
+		v.showStay(slices.DeleteFunc(slices.Clone(back.stay), func(s importer.Remark) bool {
+			return slices.ContainsFunc(r.Stay, func(said importer.Remark) bool { return said.Object == s.Object })
+		}))
 	}
 	if r.Empty() && !some {
+		if err := v.stillWithdrawn(ctx, &r); err != nil {
+			return err
+		}
 		return v.rest(r)
 	}
 	if err := v.Confirm(ctx, v.yes, "Take the import back?"); err != nil {
@@ -162,9 +169,33 @@ func (v *revert) takeBack(ctx context.Context) error {
 			return append(app.Several{failed}, err).Compact()
 		}
 		r = importer.Revert(here)
+		if err := v.stillWithdrawn(ctx, &r); err != nil {
+			return append(app.Several{failed}, err).Compact()
+		}
 	}
 	err = v.remove(ctx, r)
 	return app.Several{failed, err, v.rest(r)}.Compact()
+}
+
+// stillWithdrawn adds the objects that still withdraw addresses for us to what stays, with the pools of them.
+func (v *revert) stillWithdrawn(ctx context.Context, r *importer.Reversal) error {
+	w := v.system.Withdrawer
+	if w == nil {
+		return nil
+	}
+	items, _, err := listOthers(ctx, v.App, w.Kind())
+	for i := range items {
+		o := &items[i]
+		text := o.GetAnnotations()[v1.WithdrawnAnnotation]
+		if text == "" {
+			continue
+		}
+		r.Stay = append(r.Stay, importer.Remark{
+			Object: o.GetKind() + " " + resource.KeyOf(o), Cause: "it withdraws " + text,
+		})
+		r.Pools = slices.DeleteFunc(r.Pools, func(p *v1.BCSNetPool) bool { return w.Carries(o, p) })
+	}
+	return err
 }
 
 // read reads what there is of this system.
