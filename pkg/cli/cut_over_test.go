@@ -95,7 +95,7 @@ func (b *bothSystems) runs(
 	ctx context.Context, name, node string, give func(*corev1.Pod) (string, error),
 ) (p *corev1.Pod, address string, err error) {
 	p = &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name, GenerateName: "app-"},
 		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 	}
 	if err := b.client.Create(ctx, p); err != nil {
@@ -315,7 +315,7 @@ func TestCutOverByNodes(t *testing.T) {
 			}
 		}
 	}
-	there := []string{"import", "spiderpool", "--cut-over", "node-1", "--addresses", "8", "--settle", "3s", "--yes"}
+	there := []string{"import", "spiderpool", "--cut-over", "node-1", "--addresses", "8", "--settle", "3s", "--settle-short", "--yes"}
 	out := b.run(t, append(slices.Clone(there), "--dry-run=client", "-o", "json")...)
 	contains(t, out, `"ofPods": [`, `"`+kept+`"`, `"kind": "BCSNetPool"`, `"leftThere":`)
 	if b.withdrawn(t); len(b.withdrawn(t).Ranges()) > 0 {
@@ -423,4 +423,14 @@ func TestCutOverRefused(t *testing.T) {
 	contains(t, stderr, "there is no cut-over by nodes")
 	_, stderr = f.call(t, "import", "spiderpool", "--cut-over", "nowhere")
 	contains(t, stderr, "there is no node nowhere")
+	for _, settle := range []string{"0s", "-5m", "1s", "4m29s"} {
+		_, stderr = f.call(t, "import", "spiderpool", "--cut-over", "node-1", "--settle", settle)
+		contains(t, stderr, "is too short", "hint: 4m30s is the shortest", "[exit 2]")
+	}
+	for _, args := range [][]string{
+		{"spiderpool", "--settle", "10m"}, {"spiderpool", "--addresses", "3"}, {"revert", "spiderpool", "--addresses", "3"},
+	} {
+		_, stderr = f.call(t, append([]string{"import"}, args...)...)
+		contains(t, stderr, "is for a cut-over by nodes", "hint: name the node", "[exit 2]")
+	}
 }

@@ -143,7 +143,7 @@ func TestCutOverFromWhereabouts(t *testing.T) {
 		b.churn(t, ctx, fmt.Sprintf("theirs-%d", i), "node-2", give,
 			func(_ *corev1.Pod, address string) error { return w.release(context.Background(), address) })
 	}
-	there := []string{"import", "whereabouts", "--cut-over", "node-1", "--addresses", "30", "--settle", "3s", "--yes"}
+	there := []string{"import", "whereabouts", "--cut-over", "node-1", "--addresses", "30", "--settle", "3s", "--settle-short", "--yes"}
 	contains(t, b.run(t, there...), "read back: every address belongs to one system")
 	b.run(t, "pool", "uncordon", "lan")
 	ours, stopOurs := context.WithCancel(ctx)

@@ -36,6 +36,19 @@ func (h Here) Change(verb string) lease.Change {
 	return lease.Change{Verb: verb, By: h.By, Reason: h.System + givenBack}
 }
 
+// Hold returns the entry in the history of an address that is reserved because the other system still has it.
+func (h Here) Hold(holder string) lease.Change {
+	return lease.Change{Verb: lease.VerbReserve, By: h.By, Reason: h.System + stillHas + holder}
+}
+
+// Lift frees an address that was reserved because the other system still had it.
+func (h Here) Lift(l lease.Lease) (lease.Lease, bool) {
+	if !stillThere(h.System, l) || l.Deleting {
+		return l, false
+	}
+	return lease.Free(l, h.Now, lease.Change{Verb: lease.VerbUnreserve, By: h.By, Reason: h.System + ": it has it no more"})
+}
+
 // Returns decides what goes back to the other system. stay says which addresses do not, because the other system does
 // not know the pods that have them. Of the free ones, Stock addresses of each pool remain.
 func (c CutOver) Returns(h Here) (all []Return, stay []Remark) {
@@ -47,14 +60,14 @@ func (c CutOver) Returns(h Here) (all []Return, stay []Remark) {
 	}
 	for _, pool := range slices.Sorted(maps.Keys(c.Withdrawn)) {
 		r, free := Return{Pool: pool}, []lease.Lease(nil)
-		for a := range ipaddr.All(c.Withdrawn[pool]) {
+		for a := range ipaddr.All(Union(c.Withdrawn[pool], c.Torn[pool])) {
 			l, _ := c.Index.Leases.Get(a)
 			node, runs := nodes[l.Namespace+"/"+l.PodName]
 			why := ""
 			switch _, back := h.Back(l); {
 			case l.State == lease.Active && c.Node != "" && (!runs || node != c.Node):
 				continue
-			case l.State == lease.Active && back && s.mine[a]:
+			case l.State == lease.Active && back && (s.mine[a] || s.named[a]):
 				r.Held = append(r.Held, l)
 			case l.State == lease.Active:
 				why = l.Who() + " got it here" + unknown

@@ -32,8 +32,8 @@ func bothSystems() CutOver {
 	return CutOver{
 		Rows: Rows{System: "spiderpool", Pools: []v1.BCSNetPool{there}, Addresses: []Address{held(20, "a"), held(21, "b")}},
 		Node: "n1", Stock: 2, InUse: true,
-		Withdrawn: map[string]*netipx.IPSet{"lan": ipaddr.SetOf()},
-		Here:      map[string]*v1.BCSNetPool{}, Index: index.New(),
+		Seen: Seen{Withdrawn: map[string]*netipx.IPSet{"lan": ipaddr.SetOf()}, By: map[string]string{"lan": "u/1"}},
+		Here: map[string]*v1.BCSNetPool{}, Index: index.New(),
 		Pods: []workload.Pod{
 			{Namespace: "shop", Name: "a", UID: "u-a", Node: "n1", Addrs: []netip.Addr{addr(20)}},
 			{Namespace: "shop", Name: "b", UID: "u-b", Node: "n2", Addrs: []netip.Addr{addr(21)}},
@@ -77,6 +77,12 @@ func importFor(pod string) func(lease.Lease) (lease.Lease, bool) {
 
 func givenBackTo(l lease.Lease) (lease.Lease, bool) {
 	return lease.Reserve(l, l.Params, time.Unix(1e9, 0), Here{System: "spiderpool"}.Change(lease.VerbReserve))
+}
+
+func heldFor(who string) func(lease.Lease) (lease.Lease, bool) {
+	return func(l lease.Lease) (lease.Lease, bool) {
+		return lease.Reserve(l, l.Params, time.Unix(1e9, 0), Here{System: "spiderpool"}.Hold(who))
+	}
 }
 
 func TestShares(t *testing.T) {
@@ -127,7 +133,40 @@ func TestShares(t *testing.T) {
 			c.Withdrawn["lan"] = Union(addrs(20, 20), addrs(28, 29))
 			c.has("10.1.0.20", "10.1.0.28-10.1.0.29")
 			c.Pods = c.Pods[1:]
+		}, "hold 10.1.0.20, 6 left"},
+		"a pod that is created anew gets it there": {func(c *CutOver) {
+			c.Withdrawn["lan"] = Union(addrs(20, 20), addrs(28, 29))
+			c.has("10.1.0.20", "10.1.0.28-10.1.0.29")
+			c.Pods[0].Node, c.Pods[0].UID = "n2", "u-again"
+		}, "hold 10.1.0.20, 6 left"},
+		"it is held for an earlier pod": {func(c *CutOver) {
+			c.Withdrawn["lan"] = Union(addrs(20, 20), addrs(28, 29))
+			c.has("10.1.0.20", "10.1.0.28-10.1.0.29")
+			c.Pods = c.Pods[1:]
+			c.lease(20, heldFor("shop/a"))
 		}, "6 left"},
+		"the other system has it no more": {func(c *CutOver) {
+			c.Withdrawn["lan"] = Union(addrs(20, 20), addrs(28, 29))
+			c.has("10.1.0.20", "10.1.0.28-10.1.0.29")
+			c.Pods, c.Rows.Addresses = c.Pods[1:], c.Rows.Addresses[1:]
+			c.lease(20, heldFor("shop/a"))
+		}, "lift 10.1.0.20, 6 left"},
+		"a pod of a StatefulSet stays": {func(c *CutOver) {
+			c.Pods[0].Controller, c.Pods[0].Generated = workload.Owner{Group: "apps", Kind: "StatefulSet", Name: "a"}, true
+		}, "withdraw  + 10.1.0.28-10.1.0.29, 6 left, 10.1.0.20 stays for its name"},
+		"so does a virtual machine": {func(c *CutOver) {
+			c.Pods[0].Controller = workload.Owner{Group: "kubevirt.io", Kind: "VirtualMachineInstance", Name: "a"}
+			c.Pods[0].Generated = true
+		}, "withdraw  + 10.1.0.28-10.1.0.29, 6 left, 10.1.0.20 stays for its name"},
+		"one of a ReplicaSet moves": {func(c *CutOver) {
+			c.Pods[0].Controller, c.Pods[0].Generated = workload.Owner{Group: "apps", Kind: "ReplicaSet", Name: "a"}, true
+			c.ByName = true
+		}, "withdraw 10.1.0.20 + 10.1.0.28-10.1.0.29, 6 left"},
+		"a pod with a given name stays with a system that goes by names": {func(c *CutOver) { c.ByName = true },
+			"withdraw  + 10.1.0.28-10.1.0.29, 6 left, 10.1.0.20 stays for its name"},
+		"killed between two objects": {func(c *CutOver) {
+			c.Torn = map[string]*netipx.IPSet{"lan": Union(addrs(22, 22), addrs(29, 29))}
+		}, "withdraw 10.1.0.20 + 10.1.0.28-10.1.0.29, torn 10.1.0.22, 6 left"},
 		"killed after the lease": {func(c *CutOver) {
 			c.Withdrawn["lan"] = Union(addrs(20, 20), addrs(28, 29))
 			c.has()
@@ -154,6 +193,23 @@ func TestShares(t *testing.T) {
 			c.Here["mine"], c.Here["lan"] = c.Here["lan"], nil
 			delete(c.Here, "lan")
 		}, "wrong: pool mine here has addresses of it"},
+		"what was withdrawn during the wait does not settle": {func(c *CutOver) {
+			c.Withdrawn["lan"] = Union(addrs(20, 20), addrs(28, 29))
+			c.Before = &Seen{Withdrawn: map[string]*netipx.IPSet{"lan": Union(addrs(20, 20), addrs(29, 29))}, By: c.By}
+		}, "settled 10.1.0.20, 10.1.0.29, 6 left"},
+		"what may have gone back during the wait does not settle": {func(c *CutOver) {
+			c.Withdrawn["lan"] = addrs(28, 29)
+			c.Before = &Seen{Withdrawn: c.Withdrawn, By: map[string]string{"lan": "u/0"}}
+			c.Stock, c.Pods = 0, nil
+		}, "6 left"},
+		"nothing of the pool was seen before the wait": {func(c *CutOver) {
+			c.Withdrawn["lan"], c.Before = addrs(28, 29), &Seen{}
+			c.Stock, c.Pods = 0, nil
+		}, "6 left"},
+		"an object there cannot be read": {func(c *CutOver) {
+			c.Withdrawn["lan"] = addrs(28, 29)
+			c.Conflicts = []Remark{{"SpiderIPPool red", "its allocatedIPs cannot be read"}}
+		}, "wrong: its allocatedIPs cannot be read"},
 		"nothing can withdraw": {func(c *CutOver) { delete(c.Withdrawn, "lan") },
 			"wrong: no object of the other system can withdraw addresses of it"},
 		"somebody there asked for an address of ours": {func(c *CutOver) {
@@ -181,7 +237,19 @@ func TestShares(t *testing.T) {
 				if !empty(s.Back) {
 					got = append(got, "back "+ipaddr.FormatSet(s.Back))
 				}
+				if !empty(s.Torn) {
+					got = append(got, "torn "+ipaddr.FormatSet(s.Torn))
+				}
+				if len(s.Hold) > 0 {
+					got = append(got, "hold "+texts(s.Hold))
+				}
+				if len(s.Lift) > 0 {
+					got = append(got, "lift "+texts(s.Lift))
+				}
 				got = append(got, fmt.Sprintf("%d left", s.Left))
+				if !empty(s.Named) {
+					got = append(got, ipaddr.FormatSet(s.Named)+" stays for its name")
+				}
 				if !empty(s.Stay) {
 					got = append(got, ipaddr.FormatSet(s.Stay)+" stays")
 				}
@@ -223,6 +291,11 @@ func TestReturns(t *testing.T) {
 				c.lease(last, givenBackTo)
 			}
 		}, "free 10.1.0.20 10.1.0.27 10.1.0.28 10.1.0.29"},
+		"killed between two objects": {func(c *CutOver) {
+			c.Torn = map[string]*netipx.IPSet{"lan": addrs(25, 25)}
+		}, "held 10.1.0.20, free 10.1.0.25 10.1.0.27"},
+		"held for an earlier pod": {func(c *CutOver) { c.Stock = 0; c.lease(29, heldFor("shop/a")) },
+			"held 10.1.0.20, free 10.1.0.27 10.1.0.28 10.1.0.29"},
 		"killed when one was reserved": {func(c *CutOver) { c.lease(29, givenBackTo) }, "held 10.1.0.20, free 10.1.0.29"},
 		"the pool here is gone": {func(c *CutOver) {
 			c.Here, c.Index, c.Node, c.Stock = nil, index.New(), "", 0

@@ -42,3 +42,12 @@ func freedByHand(system string, l lease.Lease) bool {
 // asideBy reports whether an import of the system reserved an address for nobody, perhaps before somebody resolved
 // what was contradictory.
 func asideBy(system string, l lease.Lease) bool { return l.Claim == "" && reservedBy(system, l) }
+
+// stillHas begins what an import writes of an address of ours that the other system has not given up.
+const stillHas = ": it still has it for "
+
+// stillThere reports whether an address is reserved because the other system still had it.
+func stillThere(system string, l lease.Lease) bool {
+	last, _ := l.History.Last()
+	return asideBy(system, l) && strings.HasPrefix(last.Reason, system+stillHas)
+}

@@ -22,13 +22,14 @@ type sight struct {
 	holders   map[netip.Addr]Address
 	// taken are the addresses that are not free in the other system, or that a pod reports.
 	taken *netipx.IPSet
-	// known are those that the other system has for the only pod that reports them; mine are those of pods of the node.
-	known, mine map[netip.Addr]bool
+	// known are those that the other system has for the only pod that reports them; of those of the node, mine are those
+	// of pods whose names do not come again, and named the others.
+	known, mine, named map[netip.Addr]bool
 }
 
 func newSight(c CutOver) *sight {
 	s := &sight{CutOver: c, reporters: map[netip.Addr][]workload.Pod{}, holders: map[netip.Addr]Address{},
-		known: map[netip.Addr]bool{}, mine: map[netip.Addr]bool{}}
+		known: map[netip.Addr]bool{}, mine: map[netip.Addr]bool{}, named: map[netip.Addr]bool{}}
 	var taken []netip.Addr
 	for _, p := range c.Pods {
 		if p.Ended || p.HostNetwork {
@@ -56,7 +57,11 @@ func newSight(c CutOver) *sight {
 	for a, row := range s.holders {
 		if pods := s.reporters[a]; len(pods) == 1 && isOf(row, pods[0]) {
 			s.known[a] = true
-			if s.Node == "" || pods[0].Node == s.Node {
+			switch {
+			case s.Node != "" && pods[0].Node != s.Node:
+			case comesAgain(pods[0], s.ByName):
+				s.named[a] = true
+			default:
 				s.mine[a] = true
 			}
 		}
@@ -69,6 +74,18 @@ func newSight(c CutOver) *sight {
 func isOf(row Address, p workload.Pod) bool {
 	return row.State == Held && row.Claim == "" && p.Namespace+"/"+p.Name == row.pod() &&
 		(row.Holder.PodUID == "" || row.Holder.PodUID == p.UID)
+}
+
+// comesAgain reports whether a later pod can have the name of this one, on any node, and get the address again that the
+// other system has for the name.
+func comesAgain(p workload.Pod, byName bool) bool {
+	switch p.Controller.Kind {
+	case "":
+		return byName && !p.Generated
+	case "ReplicaSet", "ReplicationController", "DaemonSet", "Job", "CloneSet", "GameDeployment":
+		return !p.Generated
+	}
+	return true // a StatefulSet, whose pods have generateName as well, a virtual machine, or a kind that nobody here knows
 }
 
 // ours returns the addresses that the pool of a name here hands out.

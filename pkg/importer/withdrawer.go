@@ -17,10 +17,17 @@ type Withdrawer interface {
 	New(p *v1.BCSNetPool) *unstructured.Unstructured
 	// Carries reports whether an object says it for a pool.
 	Carries(o *unstructured.Unstructured, p *v1.BCSNetPool) bool
+	// Problem returns why an object leaves open what is withdrawn for a pool; empty if it does not. No address may
+	// change the system then.
+	Problem(o *unstructured.Unstructured, p *v1.BCSNetPool) string
 	// Withdrawn returns the addresses that an object withdraws for us, as its fields and our annotation agree.
 	Withdrawn(o *unstructured.Unstructured) (*netipx.IPSet, error)
 	// Set has an object withdraw exactly these addresses for us, beside what it says for others.
 	Set(o *unstructured.Unstructured, withdrawn *netipx.IPSet) error
+	// Spent reports whether an object that New made says nothing any more, for us or for others.
+	Spent(o *unstructured.Unstructured) bool
 	// InUse reports whether an address can be withdrawn that a pod has.
 	InUse() bool
+	// ByName reports whether any pod gets the address again that an earlier pod of its name had, withdrawn or not.
+	ByName() bool
 }

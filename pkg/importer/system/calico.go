@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/importer"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -77,13 +76,7 @@ func calicoRows(pools []calicoPool, blocks []calicoBlock, reserved []calicoReser
 		r.block(&blocks[i], "Calico", ".")
 	}
 	for i := range reserved {
-		o := &reserved[i]
-		if o.Annotations[v1.WithdrawnAnnotation] != "" { // it is ours
-			continue
-		}
-		for _, text := range o.Spec.ReservedCIDRs {
-			r.reserve(object("IPReservation", o), text, "IPReservation "+o.Name)
-		}
+		r.reservation("IPReservation", &reserved[i], reserved[i].Spec.ReservedCIDRs)
 	}
 	return r.Rows
 }

@@ -78,7 +78,8 @@ func ovnRows(subnets []ovnSubnet, ips []ovnIP, vips []ovnVip) importer.Rows {
 	for i := range vips {
 		o := &vips[i]
 		for _, text := range each(o.Status.V4, o.Status.V6) {
-			r.reserve(object("Vip", o), text, strings.TrimSpace("Vip "+o.Spec.Namespace+" "+o.Name))
+			r.reserve(object("Vip", o), text, strings.TrimSpace("Vip "+o.Spec.Namespace+" "+o.Name),
+				ipaddr.SetOf())
 		}
 	}
 	return r.Rows

@@ -157,22 +157,33 @@ func (r *rows) add(text string, a importer.Address) {
 	r.Addresses = append(r.Addresses, a)
 }
 
-// reserve adds the addresses of a range as reserved ones. More than maxReserved are not listed one by one.
-func (r *rows) reserve(object, text, reason string) {
+// reservation adds the addresses that an object reserves, but those that it withdraws for us.
+func (r *rows) reservation(kind string, o metav1.Object, texts []string) {
+	ours, err := noted(o)
+	if err != nil {
+		r.conflict(object(kind, o), "annotation %s: %v", v1.WithdrawnAnnotation, err)
+		return
+	}
+	for _, text := range texts {
+		r.reserve(object(kind, o), text, kind+" "+o.GetName(), ours)
+	}
+}
+
+// reserve adds the addresses of a range but some as reserved ones. More than maxReserved are not listed one by one.
+func (r *rows) reserve(object, text, reason string, but *netipx.IPSet) {
 	list, err := ipaddr.ParseRange(text)
-	switch {
-	case err != nil:
+	if err != nil {
 		r.conflict(object, "%v", err)
-	case ipaddr.Size(list) > maxReserved:
+		return
+	}
+	set := ipaddr.Subtract(ipaddr.SetOf(list), but)
+	if ipaddr.SizeOfSet(set) > maxReserved {
 		r.conflict(object, "%s has more than %d addresses: exclude them in the pool", text, maxReserved)
-	default:
-		for a := list.From(); ; a = a.Next() {
-			r.Addresses = append(r.Addresses,
-				importer.Address{Addr: a, Object: object, State: importer.Kept, Reason: reason})
-			if a == list.To() {
-				return
-			}
-		}
+		return
+	}
+	for a := range ipaddr.All(set) {
+		r.Addresses = append(r.Addresses,
+			importer.Address{Addr: a, Object: object, State: importer.Kept, Reason: reason})
 	}
 }
 

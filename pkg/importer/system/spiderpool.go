@@ -79,13 +79,7 @@ func spiderRows(pools []spiderPool, reserved []spiderReserved) importer.Rows {
 		r.spiderPool(&pools[i])
 	}
 	for i := range reserved {
-		o := &reserved[i]
-		if o.Annotations[v1.WithdrawnAnnotation] != "" { // it is ours
-			continue
-		}
-		for _, text := range o.Spec.IPs {
-			r.reserve(object("SpiderReservedIP", o), text, "SpiderReservedIP "+o.Name)
-		}
+		r.reservation("SpiderReservedIP", &reserved[i], reserved[i].Spec.IPs)
 	}
 	return r.Rows
 }

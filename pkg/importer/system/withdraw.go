@@ -1,9 +1,11 @@
 package system
 
 import (
+	"slices"
 	"strings"
 
 	"go4.org/netipx"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -12,7 +14,7 @@ import (
 )
 
 // noted returns the addresses that the annotation of an object lists.
-func noted(o *unstructured.Unstructured) (*netipx.IPSet, error) {
+func noted(o metav1.Object) (*netipx.IPSet, error) {
 	text := o.GetAnnotations()[v1.WithdrawnAnnotation]
 	if text == "" {
 		return ipaddr.SetOf(), nil
@@ -45,8 +47,27 @@ func setOf(entries []string) (*netipx.IPSet, error) {
 	return ipaddr.SetOf(ranges...), nil
 }
 
-// replaced returns a list without some addresses and with others. The remaining entries keep their spelling.
+// replaced returns a list without the entries that we wrote for some addresses, and with others. Entries of others stay
+// as they are, also if they have the same addresses. If somebody spelled ours anew, the addresses are cut out.
 func replaced(entries []string, without, with *netipx.IPSet, format func(*netipx.IPSet) []string) ([]any, error) {
+	var texts, found []string
+	ours := format(without)
+	for _, text := range entries {
+		if slices.Contains(ours, text) && !slices.Contains(found, text) {
+			found = append(found, text)
+		} else {
+			texts = append(texts, text)
+		}
+	}
+	known, err := setOf(found)
+	if err != nil {
+		return nil, err
+	}
+	return cut(texts, ipaddr.Subtract(without, known), with, format)
+}
+
+// cut returns a list without some addresses and with others. The remaining entries keep their spelling.
+func cut(entries []string, without, with *netipx.IPSet, format func(*netipx.IPSet) []string) ([]any, error) {
 	var texts []string
 	for _, text := range entries {
 		one, err := setOf([]string{text})

@@ -54,6 +54,8 @@ func (l listed) Kind() schema.GroupVersionResource { return l.GroupVersionResour
 
 func (l listed) InUse() bool { return !l.given }
 
+func (l listed) ByName() bool { return false }
+
 func (l listed) New(p *v1.BCSNetPool) *unstructured.Unstructured {
 	if l.own == "" {
 		return nil
@@ -70,6 +72,19 @@ func (l listed) Carries(o *unstructured.Unstructured, p *v1.BCSNetPool) bool {
 	}
 	// A Subnet of two families is two pools of one network.
 	return o.GetName() == cmp.Or(p.Spec.Network, p.Name)
+}
+
+// Problem finds an object of the name of ours that somebody else made.
+func (l listed) Problem(o *unstructured.Unstructured, p *v1.BCSNetPool) string {
+	if l.own != "" && l.Carries(o, p) && o.GetAnnotations()[v1.WithdrawnAnnotation] == "" {
+		return "it has the name under which addresses are withdrawn, and no import made it: rename it"
+	}
+	return ""
+}
+
+func (l listed) Spent(o *unstructured.Unstructured) bool {
+	entries, _, err := l.entries(o)
+	return l.own != "" && err == nil && len(entries) == 0
 }
 
 func (l listed) entries(o *unstructured.Unstructured) (entries []string, set *netipx.IPSet, err error) {
@@ -96,24 +111,26 @@ func (l listed) Withdrawn(o *unstructured.Unstructured) (*netipx.IPSet, error) {
 }
 
 func (l listed) Set(o *unstructured.Unstructured, withdrawn *netipx.IPSet) error {
-	without, err := l.Withdrawn(o)
+	before, err := noted(o)
 	if err != nil {
 		return err
 	}
-	with := withdrawn
+	entries, has, err := l.entries(o)
+	if err != nil {
+		return err
+	}
+	var list []any
 	if l.given {
-		without, with = withdrawn, ipaddr.Subtract(without, withdrawn)
+		back := ipaddr.Subtract(before, has, withdrawn)
+		list, err = cut(entries, withdrawn, back, l.format)
+	} else {
+		list, err = replaced(entries, before, withdrawn, l.format)
 	}
-	entries, _, err := l.entries(o)
-	if err != nil {
-		return err
-	}
-	list, err := replaced(entries, without, with, l.format)
 	if err != nil {
 		return err
 	}
 	note(o, withdrawn)
-	if l.family != "" {
+	if l.family != "" && len(withdrawn.Ranges()) > 0 {
 		version := map[bool]int64{false: 4, true: 6}[ipaddr.HasFamily(withdrawn, ipaddr.IPv6)]
 		if err := unstructured.SetNestedField(o.Object, version, "spec", l.family); err != nil {
 			return err

@@ -2,6 +2,7 @@ package system
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/importer"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
@@ -121,6 +123,45 @@ func TestWithdrawers(t *testing.T) {
 	}
 }
 
+// TestExclusionsOfOthersStay: what somebody excluded, before the withdrawal or after it, is excluded when ours went
+// back, unless the system merged the entries.
+func TestExclusionsOfOthersStay(t *testing.T) {
+	for name, c := range map[string]struct {
+		entries, later, want []string
+	}{
+		"before": {entries: []string{"10.1.0.0/28"}, want: []string{"10.1.0.0/28"}},
+		"after":  {later: []string{"10.1.0.4-10.1.0.6"}, want: []string{"10.1.0.4-10.1.0.6"}},
+		"both":   {entries: []string{"10.1.0.9"}, later: []string{"10.1.0.5"}, want: []string{"10.1.0.9", "10.1.0.5"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ours, err := setOf([]string{"10.1.0.5"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := replaced(c.entries, ipaddr.SetOf(), ours, formatRanges(".."))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var texts []string
+			for _, text := range list {
+				texts = append(texts, text.(string))
+			}
+			list, err = replaced(append(texts, c.later...), ours, ipaddr.SetOf(), formatRanges(".."))
+			if err != nil || fmt.Sprint(list) != fmt.Sprint(c.want) {
+				t.Errorf("%v, want %v (%v)", list, c.want, err)
+			}
+		})
+	}
+	ours, err := setOf([]string{"10.1.0.5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := replaced([]string{"10.1.0.4..10.1.0.5"}, ours, ipaddr.SetOf(), formatRanges(".."))
+	if err != nil || fmt.Sprint(list) != "[10.1.0.4]" {
+		t.Errorf("of merged entries stays %v (%v)", list, err)
+	}
+}
+
 // plain returns an object with a network configuration in it decoded.
 func plain(t *testing.T, o *unstructured.Unstructured) map[string]any {
 	t.Helper()
@@ -166,16 +207,102 @@ func TestWithdrawnByBoth(t *testing.T) {
 // TestOwnReservationsAreNoRows: what we withdrew is not reserved here by a later import.
 func TestOwnReservationsAreNoRows(t *testing.T) {
 	mark := namedMeta("bcsnet-lan")
+	others := func(r importer.Rows) string {
+		var out []string
+		for _, a := range r.Addresses {
+			out = append(out, a.String())
+		}
+		for _, c := range r.Conflicts {
+			out = append(out, c.Cause)
+		}
+		return strings.Join(out, " ")
+	}
 	mark.Annotations = map[string]string{v1.WithdrawnAnnotation: "10.1.0.20"}
 	s := spiderReserved{ObjectMeta: mark}
 	s.Spec.IPs = []string{"10.1.0.20"}
 	c := calicoReservation{ObjectMeta: mark}
 	c.Spec.ReservedCIDRs = []string{"10.1.0.20/32"}
-	if rows := spiderRows(nil, []spiderReserved{s}); len(rows.Addresses) > 0 {
-		t.Error(rows.Addresses)
+	if got := others(spiderRows(nil, []spiderReserved{s})); got != "" {
+		t.Error(got)
 	}
-	if rows := calicoRows(nil, nil, []calicoReservation{c}); len(rows.Addresses) > 0 {
-		t.Error(rows.Addresses)
+	if got := others(calicoRows(nil, nil, []calicoReservation{c})); got != "" {
+		t.Error(got)
+	}
+	// What somebody else added to the object is not ours.
+	s.Spec.IPs = []string{"10.1.0.19-10.1.0.21"}
+	if got := others(spiderRows(nil, []spiderReserved{s})); got != "10.1.0.19 10.1.0.21" {
+		t.Error(got)
+	}
+	c.Spec.ReservedCIDRs = []string{"10.1.0.20/31", "10.1.0.30/32"}
+	if got := others(calicoRows(nil, nil, []calicoReservation{c})); got != "10.1.0.21 10.1.0.30" {
+		t.Error(got)
+	}
+	mark.Annotations[v1.WithdrawnAnnotation] = "x"
+	if got := others(spiderRows(nil, []spiderReserved{s})); !strings.Contains(got, "annotation") {
+		t.Error(got)
+	}
+}
+
+// TestObjectsOfOthersUnderOurName: what somebody else reserved stays when ours went back, and an object that no import
+// made is not taken.
+func TestObjectsOfOthersUnderOurName(t *testing.T) {
+	for _, of := range []System{spiderpool(), calico()} {
+		w, pool := of.Withdrawer, poolNamed("lan")
+		o := w.New(pool)
+		ours, err := setOf([]string{"10.1.0.20/32"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.Problem(o, pool) == "" {
+			t.Errorf("%s: an object without the annotation counts as ours", of.Name)
+		}
+		if err := w.Set(o, ours); err != nil {
+			t.Fatal(err)
+		}
+		if w.Problem(o, pool) != "" || w.Spent(o) {
+			t.Errorf("%s: ours is not ours", of.Name)
+		}
+		spec := o.Object["spec"].(map[string]any)
+		for field, list := range spec {
+			if list, ok := list.([]any); ok {
+				spec[field] = append(list, "10.1.0.40/32")
+			}
+		}
+		if err := w.Set(o, ipaddr.SetOf()); err != nil {
+			t.Fatal(err)
+		}
+		if w.Spent(o) || !strings.Contains(fmt.Sprint(spec), "10.1.0.40/32") || strings.Contains(fmt.Sprint(spec), "10.1.0.20") {
+			t.Errorf("%s: what somebody else reserved is lost: %v", of.Name, spec)
+		}
+		if o = w.New(pool); w.Set(o, ours) != nil || w.Set(o, ipaddr.SetOf()) != nil || !w.Spent(o) {
+			t.Errorf("%s: an object that says nothing is kept", of.Name)
+		}
+	}
+}
+
+// TestProblemsOfDefinitions: a NetworkAttachmentDefinition of Whereabouts whose ranges are not all known may hand out
+// any address.
+func TestProblemsOfDefinitions(t *testing.T) {
+	for config, want := range map[string]string{
+		`{"type":"macvlan","ipam":{"type":"whereabouts","range":"10.1.0.0/24"}}`:                                   "",
+		`{"plugins":[{"ipam":{"type":"whereabouts","ipRanges":[{"range":"10.1.0.0/24"},{"range":"fd00::/64"}]}}]}`: "",
+		`{"type":"macvlan","ipam":{"type":"host-local","ranges":[]}}`:                                              "",
+		`yes`: "",
+		``:    "",
+		`{"ipam":{"type":"whereabouts","range":"10.1.0.0/24"`:                                        "its config cannot be read",
+		`{"ipam":{"type":"whereabouts","range":"10.1.0.0"}}`:                                         "its config cannot be read",
+		`{"ipam":{"type":"whereabouts","range":"10.1.0.0/24","exclude":"none"}}`:                     "its config cannot be read",
+		`{"ipam":{"type":"whereabouts","ipRanges":[{"range":"10.1.0.0/24"},{"range":"10.2.0/24"}]}}`: "its config cannot be read",
+		`{"ipam":{"type":"whereabouts","configuration_path":"/etc/cni/whereabouts.conf"}}`:           "has no range",
+		`{"ipam":{"type":"whereabouts","ipRanges":[]}}`:                                              "has no range",
+		`{"ipam":{"type":"whereabouts","Range":"10.1.0.0/24"}}`:                                      "not every range",
+		`{"plugins":[{"IPAM":{"type":"whereabouts","range":"10.1.0.0/24"}}]}`:                        "not every range",
+	} {
+		o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"config": config}}}
+		got := whereabouts().Withdrawer.Problem(o, poolNamed("other"))
+		if !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", config, got, want)
+		}
 	}
 }
 

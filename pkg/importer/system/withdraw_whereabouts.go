@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/netip"
 	"strconv"
+	"strings"
 
 	"go4.org/netipx"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,6 +27,8 @@ func (rangeExcludes) Kind() schema.GroupVersionResource {
 
 func (rangeExcludes) InUse() bool { return true }
 
+func (rangeExcludes) ByName() bool { return true }
+
 func (rangeExcludes) New(*v1.BCSNetPool) *unstructured.Unstructured { return nil }
 
 func (rangeExcludes) Carries(o *unstructured.Unstructured, p *v1.BCSNetPool) (found bool) {
@@ -34,6 +38,45 @@ func (rangeExcludes) Carries(o *unstructured.Unstructured, p *v1.BCSNetPool) (fo
 		return nil
 	})
 	return found
+}
+
+func (rangeExcludes) Spent(*unstructured.Unstructured) bool { return false }
+
+// Problem finds a definition whose ranges are not known entirely. It can hand out addresses of any pool.
+func (rangeExcludes) Problem(o *unstructured.Unstructured, _ *v1.BCSNetPool) string {
+	text, _, err := unstructured.NestedString(o.Object, "spec", "config")
+	var config mainPlugin
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &config)
+	}
+	if err != nil && strings.Contains(fmt.Sprint(o.Object["spec"]), "whereabouts") {
+		return fmt.Sprintf("its config cannot be read: %v", err)
+	}
+	if err != nil {
+		return ""
+	}
+	has, found := 0, 0
+	for _, p := range append([]mainPlugin{config}, config.Plugins...) {
+		if p.IPAM.Type != "whereabouts" {
+			continue
+		}
+		n := len(p.IPAM.Ranges)
+		if p.IPAM.Range != "" {
+			n++
+		}
+		if n == 0 {
+			return "its ipam whereabouts has no range: that stands in a file of the nodes, which cannot exclude addresses"
+		}
+		has += n
+	}
+	_, err = eachRange(o, func(map[string]any, []string, netip.Prefix) error { found++; return nil })
+	switch {
+	case err != nil:
+		return fmt.Sprintf("its config cannot be read: %v", err)
+	case found != has:
+		return "not every range of its config is read: write ipam, type, ipRanges and range in these letters"
+	}
+	return ""
 }
 
 // Withdrawn returns what each range excludes that could hand it out.
@@ -58,8 +101,9 @@ func (r rangeExcludes) Set(o *unstructured.Unstructured, withdrawn *netipx.IPSet
 		return err
 	}
 	config, err := eachRange(o, func(section map[string]any, exclude []string, of netip.Prefix) error {
-		inside := ipaddr.Intersect(withdrawn, ipaddr.SetOf(netipx.RangeOfPrefix(of)))
-		list, err := replaced(exclude, before, inside, formatPrefixes)
+		whole := ipaddr.SetOf(netipx.RangeOfPrefix(of))
+		inside := ipaddr.Intersect(withdrawn, whole)
+		list, err := replaced(exclude, ipaddr.Intersect(before, whole), inside, formatPrefixes)
 		if section["exclude"] = list; len(list) == 0 {
 			delete(section, "exclude")
 		}

@@ -32,18 +32,25 @@ func see(
 ) (*view, error) {
 	defer s.Say.WaitLater("reading both systems in " + s.Where())()
 	at := importer.CutOver{
-		Node: node, Stock: uint64(stock), InUse: of.Withdrawer.InUse(), Here: map[string]*v1.BCSNetPool{},
+		Node: node, Stock: uint64(stock), InUse: of.Withdrawer.InUse(),
+		ByName: of.Withdrawer.ByName(), Here: map[string]*v1.BCSNetPool{},
 	}
-	var err error
+	w := withdrawals{s, of.Withdrawer}
+	items, err := w.list(ctx) // before the rows: what is withdrawn is judged by rows that are not older
+	if err != nil {
+		return nil, err
+	}
 	if at.Rows, err = of.Read(ctx, from); err != nil {
 		if missing := (*system.NotServedError)(nil); errors.As(err, &missing) {
 			err = notServed(missing)
 		}
 		return nil, err
 	}
-	if at.Withdrawn, err = (withdrawals{s, of.Withdrawer}).read(ctx, at.Rows.Pools); err != nil {
+	var wrong []importer.Remark
+	if at.Seen, wrong, err = w.seen(items, at.Rows.Pools); err != nil {
 		return nil, err
 	}
+	at.Conflicts = append(at.Conflicts, wrong...)
 	if at.Pods, err = resource.AllPods(ctx, s); err != nil {
 		return nil, resource.Explain(s, err)
 	}
@@ -97,8 +104,15 @@ func (v *takeOver) bring(ctx context.Context, at *view, shares []importer.Share)
 		return err
 	}
 	for _, s := range shares {
-		ready, err := v.ready(ctx, at, rows, s.Settled)
+		now, err := v.withdrawals().read(ctx, []v1.BCSNetPool{*s.Pool})
 		if err != nil {
+			return err
+		}
+		ready, err := v.ready(ctx, at, rows, ipaddr.Intersect(s.Settled, importer.Union(now.Withdrawn[s.Pool.Name])))
+		if err != nil {
+			return err
+		}
+		if err := v.lock.check(ctx); err != nil {
 			return err
 		}
 		if err := rewrite(ctx, api, s.Pool.Name, ready, nil); err != nil {

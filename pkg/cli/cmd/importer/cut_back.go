@@ -65,8 +65,8 @@ func (r *returning) show(s *app.App, to system.System) {
 
 // cutBack takes back the cut-over of one node.
 func (v *revert) cutBack(ctx context.Context) error {
-	if v.system.Withdrawer == nil {
-		return app.Usagef("there is no cut-over by nodes from %s", v.system.Title)
+	if err := haveNode(ctx, v.App, v.node); err != nil {
+		return err
 	}
 	r, err := v.returns(ctx, importer.Here{System: v.system.Name, Now: v.leases.Now(), By: v.Author(ctx)})
 	if err != nil {
@@ -97,6 +97,9 @@ func (v *revert) giveReturns(ctx context.Context, r *returning) error {
 		return err
 	}
 	for _, one := range r.all {
+		if err := v.lock.check(ctx); err != nil {
+			return err
+		}
 		given, err := v.reserve(ctx, r, one)
 		if err != nil {
 			return err
@@ -106,6 +109,9 @@ func (v *revert) giveReturns(ctx context.Context, r *returning) error {
 			if err := rewrite(ctx, api, one.Pool, nil, set); err != nil {
 				return err
 			}
+		}
+		if err := v.lock.check(ctx); err != nil {
+			return err
 		}
 		i := slices.IndexFunc(r.Pools, func(p v1.BCSNetPool) bool { return p.Name == one.Pool })
 		if err := (withdrawals{v.App, v.system.Withdrawer}).change(ctx, &r.Pools[i], ipaddr.SetOf(), set); err != nil {
@@ -126,9 +132,9 @@ func (v *revert) reserve(ctx context.Context, r *returning, one importer.Return)
 	done := make([]bool, len(todo))
 	failed := resource.InBulk(ctx, v.App, todo, "given back", func(i int, l lease.Lease) (err error) {
 		now := l
-		switch {
+		switch _, back := r.here.Back(l); {
 		case importer.GivenBack(r.here.System, l):
-		case l.State == lease.Active:
+		case back:
 			now, _, err = v.leases.Update(ctx, l, r.here.Back, func(now lease.Lease) bool {
 				_, ok := r.here.Back(now)
 				return ok

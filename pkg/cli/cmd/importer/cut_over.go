@@ -21,15 +21,20 @@ func (v *takeOver) see(ctx context.Context) (*view, error) {
 	return see(ctx, v.App, v.system, system.Source{List: v.list, Get: v.get}, v.node, v.stock)
 }
 
+// haveNode refuses a node that does not exist.
+func haveNode(ctx context.Context, s *app.App, name string) error {
+	nodes, err := resource.ListNodes(ctx, s)
+	if err == nil && !slices.ContainsFunc(nodes, func(n resource.Node) bool { return n.Name == name }) {
+		err = app.Refuse(app.ReasonPoolNotFound, "there is no node %s", name).WithHint("kubectl get nodes")
+	}
+	return err
+}
+
 // cutOver takes over the pods of a node, with as many free addresses as its next pods need. Each step leaves every
 // address with one system, so it can end after any of them and be run again.
 func (v *takeOver) cutOver(ctx context.Context) error {
-	nodes, err := resource.ListNodes(ctx, v.App)
-	if err != nil {
+	if err := haveNode(ctx, v.App, v.node); err != nil {
 		return err
-	}
-	if !slices.ContainsFunc(nodes, func(n resource.Node) bool { return n.Name == v.node }) {
-		return app.Refuse(app.ReasonPoolNotFound, "there is no node %s", v.node).WithHint("kubectl get nodes")
 	}
 	first, err := v.see(ctx)
 	if err != nil {
@@ -37,10 +42,12 @@ func (v *takeOver) cutOver(ctx context.Context) error {
 	}
 	first.Stop()
 	shares, wrong := first.Shares()
-	if err := v.showShares(shares, append(slices.Clone(wrong), first.Conflicts...)); err != nil {
+	if err := v.showShares(shares, wrong); err != nil {
 		return err
 	}
-	shares = slices.DeleteFunc(shares, func(s importer.Share) bool { return !s.Withdraws() && !s.Pending() })
+	shares = slices.DeleteFunc(shares, func(s importer.Share) bool {
+		return !s.Withdraws() && !s.Pending() && len(s.Hold) == 0
+	})
 	if v.DryRun == app.DryRunClient || len(shares) == 0 {
 		return v.contradictions(wrong)
 	}
@@ -48,10 +55,20 @@ func (v *takeOver) cutOver(ctx context.Context) error {
 		return err
 	}
 	resource.OutlivePipes()
+	if err := v.lock.check(ctx); err != nil {
+		return err
+	}
+	if err := v.hold(ctx, first.Here, shares); err != nil {
+		return err
+	}
+	shares = slices.DeleteFunc(shares, func(s importer.Share) bool { return !s.Withdraws() && !s.Pending() })
+	if len(shares) == 0 {
+		return v.contradictions(wrong)
+	}
 	if err := v.withdraw(ctx, shares); err != nil || v.DryRun != app.DryRunNone {
 		return err
 	}
-	if wrong, err = v.settleDown(ctx); err != nil {
+	if wrong, err = v.settleDown(ctx, first.Pools); err != nil {
 		return err
 	}
 	return v.contradictions(wrong)
@@ -64,6 +81,9 @@ func (v *takeOver) withdraw(ctx context.Context, shares []importer.Share) error 
 		return err
 	}
 	for _, s := range shares {
+		if err := v.lock.check(ctx); err != nil {
+			return err
+		}
 		if !s.Made {
 			p := s.Pool.DeepCopy()
 			p.Labels = map[string]string{v1.ImportedLabel: v.system.Name}
@@ -76,8 +96,11 @@ func (v *takeOver) withdraw(ctx context.Context, shares []importer.Share) error 
 		if !s.Withdraws() {
 			continue
 		}
-		if err := v.withdrawals().change(ctx, s.Pool, add, ipaddr.SetOf()); err != nil {
+		if err := v.withdrawals().change(ctx, s.Pool, add, s.Torn); err != nil {
 			return err
+		}
+		if len(add.Ranges()) == 0 {
+			continue
 		}
 		v.Say.Done("pool %s: %s withdrawn there: %s", s.Pool.Name, resource.Addresses(add), resource.Spell(add))
 	}
@@ -88,7 +111,11 @@ func (v *takeOver) withdrawals() withdrawals { return withdrawals{v.App, v.syste
 
 // settleDown waits until allocations that began before the withdrawal have ended, looks again, and takes over what is
 // free or with a pod of the node. It reads everything back at the end, and returns what is wrong then.
-func (v *takeOver) settleDown(ctx context.Context) ([]importer.Remark, error) {
+func (v *takeOver) settleDown(ctx context.Context, pools []v1.BCSNetPool) ([]importer.Remark, error) {
+	before, err := v.withdrawals().read(ctx, pools)
+	if err != nil {
+		return nil, err
+	}
 	v.Say.Wait("waiting %s for allocations that %s may have begun", v.settle, v.system.Title)
 	select {
 	case <-time.After(v.settle):
@@ -100,7 +127,17 @@ func (v *takeOver) settleDown(ctx context.Context) ([]importer.Remark, error) {
 		return nil, err
 	}
 	defer second.Stop()
+	second.Before = &before
 	shares, wrong := second.Shares()
+	if len(second.Conflicts) > 0 {
+		for _, r := range wrong {
+			v.Say.Warn("%s: %s", r.Object, r.Cause)
+		}
+		return wrong, nil
+	}
+	if err := v.lock.check(ctx); err != nil {
+		return nil, err
+	}
 	for _, s := range shares {
 		n := ipaddr.SizeOfSet(s.Back)
 		if n == 0 {
@@ -111,6 +148,9 @@ func (v *takeOver) settleDown(ctx context.Context) ([]importer.Remark, error) {
 		}
 		v.Say.Note("pool %s: %s, which a pod there got meanwhile, %s back: %s", s.Pool.Name, resource.Addresses(s.Back),
 			humanize.OneOr(int(n), "goes", "go"), resource.Spell(s.Back))
+	}
+	if err := v.lift(ctx, shares); err != nil {
+		return nil, err
 	}
 	if err := v.bring(ctx, second, shares); err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
@@ -29,7 +30,9 @@ type revert struct {
 	yes    bool
 	node   string
 	stock  uint16
+	given  func(flag string) bool
 	leases *store.Client
+	lock   *lock
 }
 
 func newRevert(s *app.App) *cobra.Command {
@@ -64,6 +67,7 @@ Nothing else of the other system is changed.`,
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().StringVar(&v.node, "cut-over", "", "take back only the cut-over of this `NODE`")
 	addStock(cmd, &v.stock)
+	v.given = cmd.Flags().Changed
 	app.CompleteWith(cmd, "cut-over", resource.CompleteNodes(s))
 	s.DryRun.AddTo(cmd)
 	v.output.AddTo(cmd)
@@ -91,16 +95,34 @@ func (v *revert) Complete(args []string) error {
 	return err.WithHint("there are %s", strings.Join(systemNames(), ", "))
 }
 
-func (v *revert) Validate() error { return v.output.Validate() }
+func (v *revert) Validate() error {
+	if err := onlyCutOver(v.node, v.given, "addresses"); err != nil {
+		return err
+	}
+	return v.output.Validate()
+}
 
 func (v *revert) Run(ctx context.Context) error {
 	var err error
 	if v.leases, err = v.Leases(); err != nil {
 		return err
 	}
-	if v.node != "" {
-		return v.cutBack(ctx)
+	if v.node != "" && v.system.Withdrawer == nil {
+		return app.Usagef("there is no cut-over by nodes from %s", v.system.Title)
 	}
+	if v.system.Withdrawer == nil {
+		return v.takeBack(ctx)
+	}
+	return withLock(ctx, v.App, v.system, func(ctx context.Context, l *lock) error {
+		if v.lock = l; v.node != "" {
+			return v.cutBack(ctx)
+		}
+		return v.takeBack(ctx)
+	})
+}
+
+// takeBack takes the whole import back.
+func (v *revert) takeBack(ctx context.Context) error {
 	here, err := v.read(ctx)
 	if err != nil {
 		return err
@@ -115,8 +137,14 @@ func (v *revert) Run(ctx context.Context) error {
 		defer back.Stop()
 		some = len(back.all) > 0
 		back.show(v.App, v.system)
+		v.showStay(slices.DeleteFunc(slices.Clone(back.stay), func(s importer.Remark) bool {
+			return slices.ContainsFunc(r.Stay, func(said importer.Remark) bool { return said.Object == s.Object })
+		}))
 	}
 	if r.Empty() && !some {
+		if err := v.stillWithdrawn(ctx, &r); err != nil {
+			return err
+		}
 		return v.rest(r)
 	}
 	if err := v.Confirm(ctx, v.yes, "Take the import back?"); err != nil {
@@ -141,9 +169,33 @@ func (v *revert) Run(ctx context.Context) error {
 			return append(app.Several{failed}, err).Compact()
 		}
 		r = importer.Revert(here)
+		if err := v.stillWithdrawn(ctx, &r); err != nil {
+			return append(app.Several{failed}, err).Compact()
+		}
 	}
 	err = v.remove(ctx, r)
 	return app.Several{failed, err, v.rest(r)}.Compact()
+}
+
+// stillWithdrawn adds the objects that still withdraw addresses for us to what stays, with the pools of them.
+func (v *revert) stillWithdrawn(ctx context.Context, r *importer.Reversal) error {
+	w := v.system.Withdrawer
+	if w == nil {
+		return nil
+	}
+	items, _, err := listOthers(ctx, v.App, w.Kind())
+	for i := range items {
+		o := &items[i]
+		text := o.GetAnnotations()[v1.WithdrawnAnnotation]
+		if text == "" {
+			continue
+		}
+		r.Stay = append(r.Stay, importer.Remark{
+			Object: o.GetKind() + " " + resource.KeyOf(o), Cause: "it withdraws " + text,
+		})
+		r.Pools = slices.DeleteFunc(r.Pools, func(p *v1.BCSNetPool) bool { return w.Carries(o, p) })
+	}
+	return err
 }
 
 // read reads what there is of this system.

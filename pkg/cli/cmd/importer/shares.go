@@ -11,6 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/importer"
 	"github.com/bcsnet/bcsnet/pkg/importer/system"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
@@ -42,10 +43,18 @@ func (v *takeOver) showShares(shares []importer.Share, wrong []importer.Remark) 
 	}
 	idle := true
 	for _, s := range shares {
-		idle = idle && !s.Withdraws() && !s.Pending()
+		idle = idle && !s.Withdraws() && !s.Pending() && len(s.Hold) == 0
 		if len(s.Stay.Ranges()) > 0 {
 			v.Say.Note("pool %s: %s stay with %s until their pods end: %s", s.Pool.Name, resource.Addresses(s.Stay),
 				v.system.Title, resource.Spell(s.Stay))
+		}
+	}
+	for _, s := range shares {
+		if n := ipaddr.SizeOfSet(s.Named); n > 0 {
+			v.Say.Note("pool %s: %s %s with %s, which gives %s again to pods of the same names: such workloads move when "+
+				"the whole cluster switches: %s", s.Pool.Name, resource.Addresses(s.Named),
+				humanize.OneOr(int(n), "stays", "stay"), v.system.Title, humanize.OneOr(int(n), "it", "them"),
+				resource.Spell(s.Named))
 		}
 	}
 	if idle && len(wrong) == 0 {
@@ -86,7 +95,7 @@ func shareObject(node string, s importer.Share) unstructured.Unstructured {
 		"apiVersion": v1.GroupVersion.String(), "kind": resource.PoolKind,
 		"metadata": map[string]any{"name": s.Pool.Name},
 		"cutOver": map[string]any{
-			"node": node, "ofPods": list(s.Moved), "free": list(s.Taken), "stay": list(s.Stay),
+			"node": node, "ofPods": list(s.Moved), "free": list(s.Taken), "stay": list(importer.Union(s.Stay, s.Named)),
 			"withdrawn": list(importer.Union(s.Settled, s.Back)), "leftThere": fmt.Sprint(s.Left),
 		},
 	}}

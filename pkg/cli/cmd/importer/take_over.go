@@ -32,6 +32,11 @@ type takeOver struct {
 	node   string
 	stock  uint16
 	settle time.Duration
+	lock   *lock
+	// short permits a wait that is shorter than an allocation may take: for tests, in which no kubelet allocates.
+	short bool
+	// given reports whether the user gave a flag; nil for a command without flags of a cut-over.
+	given func(flag string) bool
 	// onlyPodsHere leaves out what a backup has of pods that are not here.
 	onlyPodsHere bool
 }
@@ -73,7 +78,10 @@ again when it was interrupted, or when contradictions are resolved.` + cutOverHe
 	cmd.Flags().StringVar(&v.node, "cut-over", "", "take over only the pods of this `NODE`, while both systems run")
 	addStock(cmd, &v.stock)
 	cmd.Flags().DurationVar(&v.settle, "settle", 5*time.Minute,
-		"with --cut-over: the longest `DURATION` of an allocation in the other system")
+		"with --cut-over: the longest `DURATION` of an allocation in the other system, at least 4m30s")
+	cmd.Flags().BoolVar(&v.short, "settle-short", false, "accept any --settle")
+	cmd.Flag("settle-short").Hidden = true
+	v.given = cmd.Flags().Changed
 	app.CompleteWith(cmd, "cut-over", resource.CompleteNodes(s))
 	v.addTo(cmd)
 	return cmd
@@ -82,6 +90,20 @@ again when it was interrupted, or when contradictions are resolved.` + cutOverHe
 // addStock adds the flag for the free addresses that a pool here shall have during a cut-over.
 func addStock(cmd *cobra.Command, stock *uint16) {
 	cmd.Flags().Uint16Var(stock, "addresses", 16, "with --cut-over: the `NUMBER` of free addresses in each pool here")
+}
+
+// shortestSettle is the time that an allocation may take with the defaults of a kubelet, four minutes, and some seconds
+// for watches.
+const shortestSettle = 4*time.Minute + 30*time.Second
+
+// onlyCutOver refuses flags of a cut-over without the node.
+func onlyCutOver(node string, given func(flag string) bool, flags ...string) error {
+	for _, name := range flags {
+		if node == "" && given != nil && given(name) {
+			return app.Usagef("--%s is for a cut-over by nodes", name).WithHint("name the node: --cut-over NODE")
+		}
+	}
+	return nil
 }
 
 // addTo adds the flags that an import and a restore have.
@@ -110,10 +132,17 @@ func (v *takeOver) Complete(args []string) error {
 }
 
 func (v *takeOver) Validate() error {
+	if err := onlyCutOver(v.node, v.given, "settle", "addresses"); err != nil {
+		return err
+	}
 	switch {
 	case v.node != "" && v.system.Withdrawer == nil:
 		return app.Usagef("%s cannot withdraw addresses while it runs: there is no cut-over by nodes", v.system.Title).
 			WithHint("switch the whole cluster at once: stop it, then bcsnetctl import %s", v.system.Name)
+	case v.node != "" && v.settle < shortestSettle && !v.short:
+		return app.Usagef("--settle %v is too short: an allocation of the other system may take four minutes", v.settle).
+			WithHint("%v is the shortest, and the default of five minutes fits a kubelet without special settings",
+				shortestSettle)
 	case v.system.Dirs && len(v.dirs) == 0:
 		return app.Usagef("--dir is needed: the directory of each node, as NODE=PATH")
 	case v.system.Files && len(v.files) == 0:
@@ -124,7 +153,10 @@ func (v *takeOver) Validate() error {
 
 func (v *takeOver) Run(ctx context.Context) error {
 	if v.node != "" {
-		return v.cutOver(ctx)
+		return withLock(ctx, v.App, v.system, func(ctx context.Context, l *lock) error {
+			v.lock = l
+			return v.cutOver(ctx)
+		})
 	}
 	a, err := leasing.Start(ctx, v.App, nil)
 	if err != nil {

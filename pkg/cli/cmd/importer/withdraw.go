@@ -1,8 +1,10 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"go4.org/netipx"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,40 +39,67 @@ func (w withdrawals) carriers(all []unstructured.Unstructured, p *v1.BCSNetPool)
 	return out
 }
 
-// read returns what is withdrawn of each pool: what all objects say that speak for it. A pool for which none can speak
-// is missing.
-func (w withdrawals) read(ctx context.Context, pools []v1.BCSNetPool) (map[string]*netipx.IPSet, error) {
+// list returns the objects that can withdraw addresses.
+func (w withdrawals) list(ctx context.Context) ([]unstructured.Unstructured, error) {
 	items, served, err := listOthers(ctx, w.App, w.by.Kind())
 	if err == nil && !served {
 		err = notServed(&system.NotServedError{Kind: w.by.Kind()})
 	}
-	if err != nil {
-		return nil, err
+	return items, err
+}
+
+// seen returns what the objects withdraw of each pool, and what is wrong with them.
+func (w withdrawals) seen(
+	items []unstructured.Unstructured, pools []v1.BCSNetPool,
+) (out importer.Seen, wrong []importer.Remark, err error) {
+	out = importer.Seen{
+		Withdrawn: map[string]*netipx.IPSet{}, Torn: map[string]*netipx.IPSet{}, By: map[string]string{},
 	}
-	out := map[string]*netipx.IPSet{}
 	for i := range pools {
 		p := &pools[i]
+		for i := range items {
+			if problem := w.by.Problem(&items[i], p); problem != "" {
+				wrong = append(wrong, importer.Remark{
+					Object: items[i].GetKind() + " " + resource.KeyOf(&items[i]), Cause: problem,
+				})
+			}
+		}
 		all := w.carriers(items, p)
 		if len(all) == 0 && w.by.New(p) == nil {
 			continue
 		}
-		set := ipaddr.SetOf()
+		set, some := ipaddr.SetOf(), ipaddr.SetOf()
 		for i, o := range all {
 			one, err := w.by.Withdrawn(o)
 			if err != nil {
-				return nil, err
+				return out, nil, fmt.Errorf("%s: %w", o.GetKind()+" "+resource.KeyOf(o), err)
 			}
 			if set = ipaddr.Intersect(set, one); i == 0 {
 				set = one
 			}
+			some = importer.Union(some, one)
+			out.By[p.Name] += fmt.Sprintf("%s/%d ", o.GetUID(), o.GetGeneration())
 		}
 		// An object can speak for two pools, one for each address family.
 		if subnet := store.Pool(p).Plan.Subnet; subnet.IsValid() {
-			set = ipaddr.Intersect(set, ipaddr.SetOf(netipx.RangeOfPrefix(subnet)))
+			whole := ipaddr.SetOf(netipx.RangeOfPrefix(subnet))
+			set, some = ipaddr.Intersect(set, whole), ipaddr.Intersect(some, whole)
 		}
-		out[p.Name] = set
+		out.Withdrawn[p.Name], out.Torn[p.Name] = set, ipaddr.Subtract(some, set)
 	}
-	return out, nil
+	slices.SortFunc(wrong, func(a, b importer.Remark) int { return cmp.Compare(a.Object, b.Object) })
+	return out, slices.Compact(wrong), nil // a problem is that of many pools
+}
+
+// read returns what is withdrawn of each pool: what all objects say that speak for it. A pool for which none can speak
+// is missing.
+func (w withdrawals) read(ctx context.Context, pools []v1.BCSNetPool) (importer.Seen, error) {
+	items, err := w.list(ctx)
+	if err != nil {
+		return importer.Seen{}, err
+	}
+	seen, _, err := w.seen(items, pools)
+	return seen, err
 }
 
 // change withdraws some addresses of a pool and gives others back, and reads the result. It stores nothing over a
@@ -108,8 +137,8 @@ func (w withdrawals) change(ctx context.Context, p *v1.BCSNetPool, add, back *ne
 	if err != nil {
 		return err
 	}
-	set := now[p.Name]
-	if left := importer.Union(ipaddr.Subtract(add, set), ipaddr.Intersect(back, set)); len(left.Ranges()) > 0 {
+	set, some := now.Withdrawn[p.Name], importer.Union(now.Withdrawn[p.Name], now.Torn[p.Name])
+	if left := importer.Union(ipaddr.Subtract(add, set), ipaddr.Intersect(back, some)); len(left.Ranges()) > 0 {
 		return app.Refuse(app.ReasonLeaseChanged, "pool %s: %s is not as it was written to the other system",
 			p.Name, resource.Spell(left)).WithHint("somebody changes its objects; find out who, then run it again")
 	}
@@ -137,6 +166,9 @@ func (w withdrawals) changeOne(
 	if next.Equal(before) {
 		return nil
 	}
+	if problem := w.by.Problem(now, p); exists && problem != "" {
+		return app.Refuse(app.ReasonLeaseChanged, "%s", problem)
+	}
 	if err := w.by.Set(now, next); err != nil {
 		return err
 	}
@@ -147,7 +179,7 @@ func (w withdrawals) changeOne(
 		if apierrors.IsAlreadyExists(err) {
 			err = apierrors.NewConflict(w.by.Kind().GroupResource(), o.GetName(), err)
 		}
-	case len(next.Ranges()) == 0 && w.by.New(p) != nil:
+	case w.by.Spent(now):
 		uid, version := now.GetUID(), now.GetResourceVersion()
 		err = api.Delete(ctx, o.GetName(), metav1.DeleteOptions{DryRun: options.DryRun,
 			Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
