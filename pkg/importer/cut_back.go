@@ -46,7 +46,8 @@ func (h Here) Lift(l lease.Lease) (lease.Lease, bool) {
 	if !stillThere(h.System, l) || l.Deleting {
 		return l, false
 	}
-	return lease.Free(l, h.Now, lease.Change{Verb: lease.VerbUnreserve, By: h.By, Reason: h.System + ": it has it no more"})
+	change := lease.Change{Verb: lease.VerbUnreserve, By: h.By, Reason: h.System + ": it has it no more"}
+	return lease.Free(l, h.Now, change)
 }
 
 // Returns decides what goes back to the other system. stay says which addresses do not, because the other system does

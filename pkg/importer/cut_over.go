@@ -69,8 +69,8 @@ type Share struct {
 	Settled, Back *netipx.IPSet
 	// Torn are to go back: some objects withdraw them, and others do not.
 	Torn *netipx.IPSet
-	// Stay are addresses of pods of the node that cannot be withdrawn before the pods end; Named are those of pods whose
-	// names come again, for which the other system keeps them.
+	// Stay are addresses of pods of the node that cannot be withdrawn before the pods end; Named are those of pods
+	// whose names come again, for which the other system keeps them.
 	Stay, Named *netipx.IPSet
 	// Hold are to be reserved here: they are free here, and the other system still has each for the holder of For. Lift
 	// are reserved for that, and it has them no more.
@@ -157,7 +157,8 @@ func (s *sight) share(p *v1.BCSNetPool) Share {
 	if !s.InUse {
 		out.Moved, out.Stay = out.Stay, out.Moved
 	}
-	out.Named = ipaddr.Subtract(ipaddr.Intersect(ipaddr.SetOfAddrs(slices.Collect(maps.Keys(s.named))...), usable), withdrawn)
+	named := ipaddr.SetOfAddrs(slices.Collect(maps.Keys(s.named))...)
+	out.Named = ipaddr.Subtract(ipaddr.Intersect(named, usable), withdrawn)
 	out.Taken = last(free, max(s.Stock, stock)-stock)
 	out.Torn = ipaddr.Subtract(Union(s.Torn[p.Name]), out.Moved, out.Taken)
 	out.Left = ipaddr.SizeOfSet(free) - ipaddr.SizeOfSet(out.Taken)

@@ -57,7 +57,8 @@ func (h Here) Back(l lease.Lease) (next lease.Lease, ok bool) {
 	case h.Table && asideBy(h.System, l):
 		change.Verb = lease.VerbUnreserve
 		return lease.Free(l, h.Now, change)
-	case HeldByImport(h.System, l), stillThere(h.System, l), l.IsRetained() && (reservedBy(h.System, l) || h.made(l.Claim)):
+	case HeldByImport(h.System, l), stillThere(h.System, l),
+		l.IsRetained() && (reservedBy(h.System, l) || h.made(l.Claim)):
 		next, _ = lease.Free(l, h.Now, lease.Change{})
 		return lease.Reserve(next, l.Params, h.Now, change)
 	}

@@ -22,8 +22,8 @@ type sight struct {
 	holders   map[netip.Addr]Address
 	// taken are the addresses that are not free in the other system, or that a pod reports.
 	taken *netipx.IPSet
-	// known are those that the other system has for the only pod that reports them; of those of the node, mine are those
-	// of pods whose names do not come again, and named the others.
+	// known are those that the other system has for the only pod that reports them; of those of the node, mine are
+	// those of pods whose names do not come again, and named the others.
 	known, mine, named map[netip.Addr]bool
 }
 
@@ -85,7 +85,7 @@ func comesAgain(p workload.Pod, byName bool) bool {
 	case "ReplicaSet", "ReplicationController", "DaemonSet", "Job", "CloneSet", "GameDeployment":
 		return !p.Generated
 	}
-	return true // a StatefulSet, whose pods have generateName as well, a virtual machine, or a kind that nobody here knows
+	return true // a StatefulSet, whose pods have generateName as well, a virtual machine, or an unknown kind
 }
 
 // ours returns the addresses that the pool of a name here hands out.

@@ -65,7 +65,7 @@ func (rangeExcludes) Problem(o *unstructured.Unstructured, _ *v1.BCSNetPool) str
 			n++
 		}
 		if n == 0 {
-			return "its ipam whereabouts has no range: that stands in a file of the nodes, which cannot exclude addresses"
+			return "its ipam whereabouts has no range: a file of the nodes has it, which cannot exclude addresses"
 		}
 		has += n
 	}

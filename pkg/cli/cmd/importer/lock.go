@@ -84,8 +84,8 @@ func (l *lock) acquire(ctx context.Context, s *app.App) error {
 			if lease.AcquireTime != nil {
 				age = s.Age(lease.AcquireTime.Time)
 			}
-			return app.Refuse(app.ReasonLeaseChanged, "%s holds Lease %s since %s: one run at a time", holder, l.name, age).
-				WithHint("wait for its end: kubectl -n %s get lease %s", resource.SystemNamespace, l.name)
+			return app.Refuse(app.ReasonLeaseChanged, "%s holds Lease %s since %s: one run at a time",
+				holder, l.name, age).WithHint("wait for its end: kubectl -n %s get lease %s", resource.SystemNamespace, l.name)
 		default:
 			s.Say.Wait("waiting to see whether %s still runs: it holds Lease %s", holder, l.name)
 			seen, since, err = o.GetResourceVersion(), time.Now(), errHeld
@@ -97,7 +97,8 @@ func (l *lock) acquire(ctx context.Context, s *app.App) error {
 			return app.Refuse(ipam.ReasonForbidden, "%v", err).WithHint(
 				"your user needs the ClusterRole bcsnet-operator, which may hold Lease %s", l.name)
 		case apierrors.IsNotFound(err):
-			return app.Refuse(ipam.ReasonForbidden, "Lease %s cannot be held: %v", l.name, err).WithHint("install bcsnet first")
+			return app.Refuse(ipam.ReasonForbidden, "Lease %s cannot be held: %v", l.name, err).
+				WithHint("install bcsnet first")
 		case !errors.Is(err, errHeld) && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err):
 			return fmt.Errorf("lease %s: %w", l.name, resource.Explain(s, err))
 		}

@@ -51,8 +51,8 @@ func (v *takeOver) showShares(shares []importer.Share, wrong []importer.Remark) 
 	}
 	for _, s := range shares {
 		if n := ipaddr.SizeOfSet(s.Named); n > 0 {
-			v.Say.Note("pool %s: %s %s with %s, which gives %s again to pods of the same names: such workloads move when "+
-				"the whole cluster switches: %s", s.Pool.Name, resource.Addresses(s.Named),
+			v.Say.Note("pool %s: %s %s with %s, which gives %s again to pods of the same names: such workloads move "+
+				"when the whole cluster switches: %s", s.Pool.Name, resource.Addresses(s.Named),
 				humanize.OneOr(int(n), "stays", "stay"), v.system.Title, humanize.OneOr(int(n), "it", "them"),
 				resource.Spell(s.Named))
 		}

@@ -140,9 +140,9 @@ func (v *takeOver) Validate() error {
 		return app.Usagef("%s cannot withdraw addresses while it runs: there is no cut-over by nodes", v.system.Title).
 			WithHint("switch the whole cluster at once: stop it, then bcsnetctl import %s", v.system.Name)
 	case v.node != "" && v.settle < shortestSettle && !v.short:
-		return app.Usagef("--settle %v is too short: an allocation of the other system may take four minutes", v.settle).
-			WithHint("%v is the shortest, and the default of five minutes fits a kubelet without special settings",
-				shortestSettle)
+		return app.Usagef("--settle %v is too short: an allocation of the other system may take four minutes",
+			v.settle).WithHint("%v is the shortest, and the default of five minutes fits a kubelet without special settings",
+			shortestSettle)
 	case v.system.Dirs && len(v.dirs) == 0:
 		return app.Usagef("--dir is needed: the directory of each node, as NODE=PATH")
 	case v.system.Files && len(v.files) == 0:
