@@ -85,7 +85,8 @@ func (l *lock) acquire(ctx context.Context, s *app.App) error {
 				age = s.Age(lease.AcquireTime.Time)
 			}
 			return app.Refuse(app.ReasonLeaseChanged, "%s holds Lease %s since %s: one run at a time",
-				holder, l.name, age).WithHint("wait for its end: kubectl -n %s get lease %s", resource.SystemNamespace, l.name)
+				holder, l.name, age).
+				WithHint("wait for its end: kubectl -n %s get lease %s", resource.SystemNamespace, l.name)
 		default:
 			s.Say.Wait("waiting to see whether %s still runs: it holds Lease %s", holder, l.name)
 			seen, since, err = o.GetResourceVersion(), time.Now(), errHeld

@@ -141,7 +141,8 @@ func (v *takeOver) Validate() error {
 			WithHint("switch the whole cluster at once: stop it, then bcsnetctl import %s", v.system.Name)
 	case v.node != "" && v.settle < shortestSettle && !v.short:
 		return app.Usagef("--settle %v is too short: an allocation of the other system may take four minutes",
-			v.settle).WithHint("%v is the shortest, and the default of five minutes fits a kubelet without special settings",
+			v.settle).WithHint(
+			"%v is the shortest, and the default of five minutes fits a kubelet without special settings",
 			shortestSettle)
 	case v.system.Dirs && len(v.dirs) == 0:
 		return app.Usagef("--dir is needed: the directory of each node, as NODE=PATH")
