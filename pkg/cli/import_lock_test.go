@@ -11,8 +11,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// TestOneCutOverAtATime: while a run holds the Lease of a system, a cut-over and the way back are refused. They take the
-// Lease over when that run has been killed, whatever the clock of its machine said, and release it at their end.
+// TestOneCutOverAtATime: while a run holds the Lease of a system, a cut-over and the way back are refused. They take
+// the Lease over when that run has been killed, whatever the clock of its machine said, and release it at their end.
 func TestOneCutOverAtATime(t *testing.T) {
 	controlplane.TakesLong(t)
 	f := newFixture(t)
