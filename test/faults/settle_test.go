@@ -15,6 +15,11 @@ import (
 
 // settle waits until pods and leases agree one to one, at most for a minute after the faults.
 func (r *round) settle(calm time.Time) {
+	for _, s := range r.slots { // a restore that ended after the load has left some
+		s.mu.Lock()
+		s.endOrphan()
+		s.mu.Unlock()
+	}
 	want := r.ledger.All()
 	if braked(tenantPods(r.site.slots)) {
 		r.confirm(r.ctx)

@@ -41,7 +41,7 @@ func (r *Reconciler) answer(
 		}
 		held = r.holders.Held(name)
 	}
-	if a == nil || len(held) != 1 {
+	if a == nil || len(held) != 1 || held[0].Addr != a.addr() {
 		if a == nil {
 			if err := r.noteUntold(ctx, name); err != nil {
 				return 0, err

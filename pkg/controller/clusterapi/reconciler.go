@@ -3,6 +3,7 @@ package clusterapi
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,6 +34,8 @@ type Reconciler struct {
 	published holding.Publisher
 	// untold has the names of claims that hold an address of which nobody was told: there is no IPAddress.
 	untold sync.Map
+	// unseen is the time since which the list of IPAddresses is waited for, in nanoseconds; 0 if it is not.
+	unseen atomic.Int64
 }
 
 // Add makes the leader answer claims.

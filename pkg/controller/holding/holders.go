@@ -79,8 +79,10 @@ func (h *Holders) leaseChanged(old, l lease.Lease) {
 	if old.State != lease.Active || old.Owner == l.Owner {
 		return
 	}
-	if o, ok := workload.ParseOwner(old.Owner); ok && o.Kind == h.Kind {
-		h.queue.Add(types.NamespacedName{Namespace: o.Namespace, Name: o.Name}, wakeDelay)
+	for _, owner := range []string{old.Owner, l.Owner} { // it may have been passed on
+		if o, ok := workload.ParseOwner(owner); ok && o.Kind == h.Kind {
+			h.queue.Add(types.NamespacedName{Namespace: o.Namespace, Name: o.Name}, wakeDelay)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -30,8 +31,8 @@ func (h *Holders) Pass(ctx context.Context, l lease.Lease, to types.NamespacedNa
 }
 
 // WhyNot returns why an object could not get what a request asks for beside what it holds; nil if it could. Then the
-// object waits, and again is the time after which to ask again. What the namespace may have at most does not matter, as
-// the object would give an address up for the new one.
+// object waits, and again is the time after which to ask again. If the object has an address of the pool, it does not
+// matter what its namespace may have at most: it would give that address up for the new one.
 func (h *Holders) WhyNot(
 	ctx context.Context, name types.NamespacedName, r allocator.Request,
 ) (refusal *ipam.Refusal, again time.Duration, err error) {
@@ -41,11 +42,18 @@ func (h *Holders) WhyNot(
 	_, _, err = h.Adder.Propose(ctx, r)
 	why, refused := errors.AsType[*ipam.Refusal](err)
 	switch {
-	case refused && !passing(why.Reason) && why.Reason != ipam.ReasonQuotaExceeded:
-		return why, waitEvery, nil
-	case refused && why.Reason == ipam.ReasonQuotaExceeded:
+	case refused && why.Reason == ipam.ReasonQuotaExceeded && h.counts(name, r.Pool):
 		err = nil
+	case refused && !passing(why.Reason):
+		return why, waitEvery, nil
 	}
 	h.waiting.Set(name.String(), false)
 	return nil, 0, err
+}
+
+// counts reports whether an object has an address of a pool; of any one if no single pool is named.
+func (h *Holders) counts(name types.NamespacedName, pool string) bool {
+	return slices.ContainsFunc(h.Held(name), func(l lease.Lease) bool {
+		return pool == "" || h.Index.Pools.CountedAs(l.Pool) == h.Index.Pools.CountedAs(pool)
+	})
 }

@@ -239,14 +239,14 @@ func (r *Reconciler) take(
 			tries = append(tries, first)
 		}
 	}
-	if len(tries) == 0 && r.someArrive() {
-		o.wait(notSynced)
-		return a, ipam.Refuse(reasonPending, "Services that came with an address are served first"), nil
-	}
 	if why == nil {
 		tries = append(tries, q)
 	}
 	for _, q := range tries {
+		if len(q.Addrs) == 0 && r.someArrive(o.name) {
+			o.wait(notSynced)
+			return a, ipam.Refuse(reasonPending, "Services that came with an address are served first"), nil
+		}
 		taken, refusal, again, err := r.holders.Take(ctx, o.name, q)
 		if err != nil {
 			return a, nil, fmt.Errorf("service %s: %w", o.name, err)
@@ -260,18 +260,23 @@ func (r *Reconciler) take(
 	return a, why, nil
 }
 
-// someArrive reports whether there are Services without a class that another controller gave addresses of our pools,
-// and that were not looked at yet: nobody else must get these addresses. It waits for them no longer than maxLook of a
-// term.
-func (r *Reconciler) someArrive() bool {
-	if began := r.began.Load(); began > 0 && time.Since(time.Unix(0, began)) > maxLook {
+// someArrive reports whether other Services show addresses of our pools that nobody holds, such as those that another
+// controller gave them: no other Service must get these addresses. It waits for them for the first maxLook of a term.
+func (r *Reconciler) someArrive(besides types.NamespacedName) bool {
+	now := time.Now()
+	if r.began.CompareAndSwap(0, now.UnixNano()); now.Sub(time.Unix(0, r.began.Load())) > maxLook {
 		return false
 	}
+	unheld := func(a netip.Addr) bool {
+		_, known := r.holders.Index.Pools.OwnerOf(a)
+		l, _ := r.holders.Index.Leases.Get(a)
+		return known && l.State != lease.Active
+	}
 	var list corev1.ServiceList
-	return r.DefaultClass && r.Cache.List(context.Background(), &list) == nil &&
+	return r.Cache.List(context.Background(), &list) == nil &&
 		slices.ContainsFunc(list.Items, func(s corev1.Service) bool {
-			return len(s.Status.LoadBalancer.Ingress) > 0 && !isMarked(&s) && s.Spec.LoadBalancerClass == nil &&
-				r.isOurs(&s)
+			return (s.Namespace != besides.Namespace || s.Name != besides.Name) && r.isOurs(&s) &&
+				slices.ContainsFunc(shown(&s), unheld)
 		})
 }
 

@@ -60,7 +60,7 @@ type Reconciler struct {
 	listed    func() bool
 	// denied: Services may not be listed.
 	denied atomic.Bool
-	// began is when a term began, in nanoseconds; 0 before the first one.
+	// began is the time of the first look of a term, in nanoseconds; 0 before it.
 	began atomic.Int64
 	// sharing is held while a Service joins or leaves those of its namespace that share addresses.
 	sharing sync.Mutex
@@ -123,7 +123,7 @@ func (r *Reconciler) Objects() iter.Seq[recovery.Object] {
 
 // known returns all Services, when a term begins.
 func (r *Reconciler) known() (all []types.NamespacedName) {
-	r.began.Store(time.Now().UnixNano())
+	r.began.Store(0)
 	var list corev1.ServiceList
 	if !r.listed() || r.Cache.List(context.Background(), &list) != nil {
 		return nil // the watch brings them
@@ -228,16 +228,7 @@ func (r *Reconciler) end(ctx context.Context, name types.NamespacedName) (time.D
 			return again, nil
 		}
 	}
-	key := ""
-	if s != nil {
-		key = keyOf(s)
-	}
-	others, done, err := r.shares(ctx, name, key)
-	if err != nil {
-		return 0, err
-	}
-	defer done()
-	if err := r.leave(ctx, name, nil, others); err != nil {
+	if err := r.leave(ctx, name, nil, nil); err != nil {
 		return 0, err
 	}
 	if err := r.holders.GiveBack(ctx, name, "the Service wants no address any more"); err != nil || s == nil {
@@ -247,14 +238,26 @@ func (r *Reconciler) end(ctx context.Context, name types.NamespacedName) (time.D
 }
 
 // leave gives back what a Service holds apart from some addresses. One that others have, too, is passed to the first of
-// them.
+// them. If the others are nil, they are not known for certain, and read first.
 func (r *Reconciler) leave(
 	ctx context.Context, name types.NamespacedName, keep []netip.Addr, others []*corev1.Service,
 ) error {
-	for _, l := range r.holders.Held(name) {
-		if slices.Contains(keep, l.Addr) {
-			continue
+	left := func() []lease.Lease {
+		return slices.DeleteFunc(r.holders.Held(name),
+			func(l lease.Lease) bool { return slices.Contains(keep, l.Addr) })
+	}
+	if len(left()) == 0 {
+		return nil
+	}
+	if others == nil {
+		r.sharing.Lock()
+		defer r.sharing.Unlock()
+		var err error
+		if others, err = listOthers(ctx, r.Live, name); err != nil {
+			return err
 		}
+	}
+	for _, l := range left() {
 		if users := usersOf(l.Addr, others); len(users) > 0 {
 			if err := r.holders.Pass(ctx, l, client.ObjectKeyFromObject(users[0])); err != nil {
 				return err

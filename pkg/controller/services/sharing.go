@@ -34,6 +34,7 @@ func listOthers(
 	if err := from.List(ctx, &list, client.InNamespace(name.Namespace)); err != nil {
 		return nil, err
 	}
+	all = []*corev1.Service{}
 	for i := range list.Items {
 		if s := &list.Items[i]; s.Name != name.Name && (keyOf(s) != "" || isMarked(s)) {
 			all = append(all, s)
@@ -50,7 +51,8 @@ func older(a, b *corev1.Service) int {
 
 // shares returns the Services, as the API server has them, that may share an address with one of them; key is that of
 // the latter. One Service is looked at at a time then, until done is called: who joins an address, and who gives it up,
-// know of each other. A Service without a key shares nothing, unless others show its address.
+// know of each other. A Service without a key shares nothing, unless others show its address: nothing is locked then,
+// and others is nil.
 func (r *Reconciler) shares(
 	ctx context.Context, name types.NamespacedName, key string,
 ) (others []*corev1.Service, done func(), err error) {
@@ -72,8 +74,7 @@ func (r *Reconciler) shares(
 
 // shows reports whether a Service says in its status that it has an address.
 func shows(s *corev1.Service, a netip.Addr) bool {
-	return slices.ContainsFunc(s.Status.LoadBalancer.Ingress,
-		func(i corev1.LoadBalancerIngress) bool { return i.IP == a.String() })
+	return slices.Contains(shown(s), a)
 }
 
 // usersOf returns the Services that have an address beside its holder: we wrote it into their status. They may be about
@@ -124,9 +125,10 @@ func (r *Reconciler) join(o *look, f ipaddr.Family) (has lease.Lease, refusal *i
 		l, _ := r.holders.Index.Leases.Get(a)
 		owner, ok := workload.ParseOwner(l.Owner)
 		if ok && owner.Kind == workload.OwnerService && owner.Namespace == o.Namespace && owner.Name != o.Name &&
-			ipaddr.FamilyOf(a) == f && !slices.ContainsFunc(o.others, func(s *corev1.Service) bool {
-			return s.Name == owner.Name && r.isOurs(s)
-		}) {
+			ipaddr.FamilyOf(a) == f && (!o.moving || r.suits(o.wish, l)) &&
+			!slices.ContainsFunc(o.others, func(s *corev1.Service) bool {
+				return s.Name == owner.Name && r.isOurs(s)
+			}) {
 			return l, nil
 		}
 	}
