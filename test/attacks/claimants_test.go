@@ -39,6 +39,7 @@ func manyAddresses(t *testing.T, w *world) {
 	for _, a := range own[1:] {
 		n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a})
 	}
+	n.ResourceVersion = "" // the controller may have written the Node's capacity meanwhile
 	if err := kubelet(t, node).Status().Update(t.Context(), &n); err != nil {
 		t.Fatal(err)
 	}
@@ -103,6 +104,7 @@ func falseGateway(t *testing.T, w *world) {
 			t.Fatal(err)
 		}
 		n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: theirs})
+		n.ResourceVersion = ""
 		if err := kubelet.Status().Update(t.Context(), &n); err != nil {
 			t.Fatal(err)
 		}
@@ -140,6 +142,7 @@ func claimedPool(t *testing.T, w *world) {
 			Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.90.0.%d", 10+i),
 		})
 	}
+	n.ResourceVersion = "" // the controller may have written the Node's capacity meanwhile
 	if err := kubelet(t, node).Status().Update(t.Context(), &n); err != nil {
 		t.Fatal(err)
 	}

@@ -112,6 +112,7 @@ func (w *world) makeNode(t *testing.T, name, host string) {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	w.create(t, n)
 	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: host}}
+	n.ResourceVersion = "" // the controller may have written its capacity meanwhile
 	if err := shared.admin.Status().Update(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
