@@ -112,6 +112,7 @@ func ownersMissing(f *facts) (out []Finding) {
 			Fix:   "bcsnetctl ip release " + l.Addr.String(),
 		})
 	}
+	slices.SortFunc(out, func(a, b Finding) int { return cmp.Compare(a.Object.Name, b.Object.Name) })
 	return out
 }
 
