@@ -53,7 +53,8 @@ func TestValuesRefused(t *testing.T) {
 		"server of no port":  {[]string{"--set", "apiServer.host=10.0.0.1"}, "apiServer.host and apiServer.port"},
 		"port of no server":  {[]string{"--set", "apiServer.port=6443"}, "apiServer.host and apiServer.port"},
 		"argument":           {[]string{"--set", "extraArgs={log-level=debug}"}, "extraArgs"},
-		"another namespace":  {[]string{"--namespace", "kube-system"}, "bcsnet goes into the namespace bcsnet-system, not kube-system"},
+		"another namespace": {[]string{"--namespace", "kube-system"},
+			"bcsnet goes into the namespace bcsnet-system, not kube-system"},
 		"old Kubernetes":     {[]string{"--kube-version", "1.30.0"}, "kubeVersion"},
 		"interval":           {[]string{"--set", "serviceMonitor.interval=often"}, "interval"},
 		"rule of policies":   {[]string{"--set", "policies.enable=false"}, "enable"},
@@ -75,8 +76,10 @@ func TestValuesRefused(t *testing.T) {
 		"port in quotes":     {[]string{"--set-string", "apiServer.port=65536"}, "apiServer"},
 		"one's own TLS":      {[]string{"--set", "tls.secretName=a/b"}, "secretName"},
 		"typo of TLS":        {[]string{"--set", "tls.secret=a"}, "secret"},
-		"TLS of no CA":       {[]string{"--set", "tls.secretName=a", "--set", "node.enabled=true"}, "tls.caSecretName or tls.caConfigMap"},
-		"two CAs":            {[]string{"--set", "tls.caConfigMap=a", "--set", "tls.caSecretName=b", "--set", "node.enabled=true"}, "one of tls.caConfigMap"},
+		"TLS of no CA": {[]string{"--set", "tls.secretName=a", "--set", "node.enabled=true"},
+			"tls.caSecretName or tls.caConfigMap"},
+		"two CAs": {[]string{"--set", "tls.caConfigMap=a", "--set", "tls.caSecretName=b", "--set",
+			"node.enabled=true"}, "one of tls.caConfigMap"},
 		"allocator's port":   {[]string{"--set", "node.metricsPort=8090"}, "metricsPort"},
 		"controller's port":  {[]string{"--set", "node.metricsPort=8091"}, "metricsPort"},
 		"port of probes":     {[]string{"--set", "node.metricsPort=8092"}, "metricsPort"},
@@ -92,18 +95,22 @@ func TestValuesRefused(t *testing.T) {
 		"more than all":      {[]string{"--set", "podDisruptionBudget.maxUnavailable=200%"}, "maxUnavailable"},
 		"prefix of a right":  {[]string{"--set", "node.capabilities={CAP_NET_ADMIN}"}, "capabilities"},
 		"root as directory":  {[]string{"--set", "node.binDir=/"}, "binDir"},
-		"one directory":      {[]string{"--set", "node.enabled=true,node.binDir=/etc/cni,node.netDir=/etc/cni"}, "node.binDir and node.netDir"},
+		"one directory": {[]string{"--set", "node.enabled=true,node.binDir=/etc/cni,node.netDir=/etc/cni"},
+			"node.binDir and node.netDir"},
 		"removal of nothing": {[]string{"--set", "node.uninstall=true"}, "node.uninstall"},
 		"blocks beside":      {[]string{"--set", "extraArgs={--hostnic-ipam-config=a/b}"}, "extraArgs"},
 		"limit beside":       {[]string{"--set", "extraEnv[0].name=GOMEMLIMIT"}, "hint: set goMemLimit"},
 		"hint at a value":    {[]string{"--set", "extraArgs={--ipam-claims}"}, "hint: set ipamClaims"},
 		"hint at a variable": {[]string{"--set", "extraEnv[0].name=BCSNET_TLS_CERT_FILE"}, "hint: set tls.secretName"},
-		"two levels":         {[]string{"--set", "logLevel=info,extraArgs={--log-level=debug}"}, "extraArgs and logLevel"},
+		"two levels": {[]string{"--set", "logLevel=info,extraArgs={--log-level=debug}"},
+			"extraArgs and logLevel"},
 		"two levels of a node": {
-			[]string{"--set", "node.logLevel=info,node.extraArgs={--log-level=debug}"}, "node.extraArgs and node.logLevel",
+			[]string{"--set", "node.logLevel=info,node.extraArgs={--log-level=debug}"},
+			"node.extraArgs and node.logLevel",
 		},
-		"loud":                {[]string{"--set", "logLevel=loud"}, "logLevel"},
-		"alert of no name":    {[]string{"--set", "prometheusRule.enabled=true,prometheusRule.alerts.Bcsnet.for=1m"}, "names Bcsnet"},
+		"loud": {[]string{"--set", "logLevel=loud"}, "logLevel"},
+		"alert of no name": {[]string{"--set", "prometheusRule.enabled=true,prometheusRule.alerts.Bcsnet.for=1m"},
+			"names Bcsnet"},
 		"field of an alert":   {[]string{"--set", "prometheusRule.alerts.BcsnetDown.threshold=1"}, "threshold"},
 		"scheme of a mirror":  {[]string{"--set", "imageRegistry=https://mirror"}, "imageRegistry"},
 		"two on a node":       {[]string{"--set-json", `affinity={"podAntiAffinity":{}}`}, "podAntiAffinity"},
@@ -141,14 +148,17 @@ func TestAPIServer(t *testing.T) {
 // TestTextsAreQuoted: what is a text in the objects is one, whatever it would be without quotes.
 func TestTextsAreQuoted(t *testing.T) {
 	t.Parallel()
-	out, err := template(t, "--set", "goMemLimit=off", "--set", "node.enabled=true", "--set", "node.goMemLimit=943718400",
-		"--set-string", "tls.secretName=123", "--set-string", "tls.caSecretName=456", "--set-string", "priorityClassName=7",
+	out, err := template(t, "--set", "goMemLimit=off", "--set", "node.enabled=true", "--set",
+		"node.goMemLimit=943718400",
+		"--set-string", "tls.secretName=123", "--set-string", "tls.caSecretName=456", "--set-string",
+		"priorityClassName=7",
 		"--set", "image.repository=registry:5000/bcsnet")
 	if err != nil {
 		t.Fatal(out)
 	}
 	for _, want := range []string{
-		`value: "off"`, `value: "943718400"`, `secretName: "123"`, `priorityClassName: "7"`, "image: registry:5000/bcsnet:",
+		`value: "off"`, `value: "943718400"`, `secretName: "123"`, `priorityClassName: "7"`,
+		"image: registry:5000/bcsnet:",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%s is not there", want)
@@ -169,11 +179,15 @@ func TestTakesBack(t *testing.T) {
 func TestValues(t *testing.T) {
 	t.Parallel()
 	digest := "sha256:" + strings.Repeat("0a", 32)
-	out, err := template(t, "--set", "image.digest="+digest, "--set", "image.pullPolicy=Always", "--set", "imagePullSecrets[0].name=pull",
+	out, err := template(t, "--set", "image.digest="+digest, "--set", "image.pullPolicy=Always", "--set",
+		"imagePullSecrets[0].name=pull",
 		"--set", "replicas=3", "--set", "plainHTTP=false", "--set", "extraArgs={--log-format=json}",
-		"--set", "extraEnv[0].name=A,extraEnv[0].value=b", "--set", "nodeSelector.role=infra", "--set", "apiServer.host=10.0.0.1",
-		"--set", "apiServer.port=6443", "--set", "floatingipConfig=a/b", "--set", "hostnicIPAMConfig=c/d", "--set", "ipamClaims=true,clusterAPI=true,services.enabled=true,services.defaultClass=true,services.kubeVIP=true",
-		"--set", "serviceMonitor.enabled=true", "--set", "serviceMonitor.labels.release=prom", "--set", "prometheusRule.enabled=true",
+		"--set", "extraEnv[0].name=A,extraEnv[0].value=b", "--set", "nodeSelector.role=infra", "--set",
+		"apiServer.host=10.0.0.1",
+		"--set", "apiServer.port=6443", "--set", "floatingipConfig=a/b", "--set", "hostnicIPAMConfig=c/d", "--set",
+		"ipamClaims=true,clusterAPI=true,services.enabled=true,services.defaultClass=true,services.kubeVIP=true",
+		"--set", "serviceMonitor.enabled=true", "--set", "serviceMonitor.labels.release=prom", "--set",
+		"prometheusRule.enabled=true",
 		"--set", "prometheusRule.labels.release=prom", "--set", "dashboard.enabled=true", "--set", "crds.install=false",
 		"--set", "policies.enabled=false", "--set", "nodeCapacity.enabled=false", "--set", "tls.secretName=web")
 	if err != nil {
@@ -198,8 +212,10 @@ func TestValues(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"ServiceMonitor bcsnet-controller", "Service bcsnet-controller-metrics", "PrometheusRule bcsnet", "ConfigMap bcsnet-dashboard",
-		"Role bcsnet-controller-floatingip", "Role bcsnet-controller-hostnic", "ClusterRole bcsnet-controller-ipamclaims", "ClusterRole bcsnet-controller-clusterapi",
+		"ServiceMonitor bcsnet-controller", "Service bcsnet-controller-metrics", "PrometheusRule bcsnet",
+		"ConfigMap bcsnet-dashboard",
+		"Role bcsnet-controller-floatingip", "Role bcsnet-controller-hostnic",
+		"ClusterRole bcsnet-controller-ipamclaims", "ClusterRole bcsnet-controller-clusterapi",
 		"ClusterRole bcsnet-controller-services",
 	} {
 		if !strings.Contains(strings.Join(names, "\n"), want) {
@@ -244,21 +260,25 @@ func TestValues(t *testing.T) {
 		env[e.Name] = e.Value
 	}
 	got := map[string]any{
-		"image": container.Image, "policy": container.ImagePullPolicy, "replicas": d.Replicas, "args": container.Args, "env": env,
+		"image": container.Image, "policy": container.ImagePullPolicy, "replicas": d.Replicas, "args": container.Args,
+		"env":   env,
 		"nodes": d.Template.Spec.NodeSelector, "secrets": d.Template.Spec.ImagePullSecrets,
 		"volumes": d.Template.Spec.Volumes, "mounts": container.VolumeMounts,
 	}
 	want := map[string]any{
 		"image": "ghcr.io/bcsnet/bcsnet-controller@" + digest, "policy": "Always", "replicas": 3,
 		"args": []string{
-			"--http-bind-address=:8090", "--metrics-bind-address=:8091", "--health-probe-bind-address=:8092", "--plain-http=false",
+			"--http-bind-address=:8090", "--metrics-bind-address=:8091", "--health-probe-bind-address=:8092",
+			"--plain-http=false",
 			"--node-resources=", "--log-format=json",
 		},
 		"env": map[string]string{
 			"BCSNET_POD_IP": "", "GOMEMLIMIT": "900MiB", "A": "b", "KUBERNETES_SERVICE_HOST": "10.0.0.1",
 			"KUBERNETES_SERVICE_PORT": "6443", "BCSNET_FLOATINGIP_CONFIG": "a/b", "BCSNET_HOSTNIC_IPAM_CONFIG": "c/d",
-			"BCSNET_IPAM_CLAIMS": "true", "BCSNET_CLUSTER_API": "true", "BCSNET_SERVICES": "true", "BCSNET_SERVICES_DEFAULT_CLASS": "true",
-			"BCSNET_SERVICES_KUBE_VIP": "true", "BCSNET_TLS_CERT_FILE": "/tls/tls.crt", "BCSNET_TLS_PRIVATE_KEY_FILE": "/tls/tls.key",
+			"BCSNET_IPAM_CLAIMS": "true", "BCSNET_CLUSTER_API": "true", "BCSNET_SERVICES": "true",
+			"BCSNET_SERVICES_DEFAULT_CLASS": "true",
+			"BCSNET_SERVICES_KUBE_VIP":      "true", "BCSNET_TLS_CERT_FILE": "/tls/tls.crt",
+			"BCSNET_TLS_PRIVATE_KEY_FILE": "/tls/tls.key",
 		},
 		"volumes": []any{map[string]any{"name": "tls", "secret": map[string]any{"secretName": "web"}}},
 		"mounts":  []any{map[string]any{"name": "tls", "mountPath": "/tls", "readOnly": true}},

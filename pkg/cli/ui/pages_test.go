@@ -27,14 +27,16 @@ func (s *site) scene(t *testing.T, odd string) {
 	blue.Spec.Quotas = []v1.NamespaceQuota{{Namespace: "shop", Max: 41}}
 	full := pool("edge", "10.3.0.0", 28, 13, 13, 0)
 	full.Status.Conditions = append(full.Status.Conditions, metav1.Condition{
-		Type: v1.ConditionExhausted, Status: metav1.ConditionTrue, Reason: "NoFreeAddress", LastTransitionTime: metav1.Now(),
-		Message: "no free address" + odd,
+		Type: v1.ConditionExhausted, Status: metav1.ConditionTrue, Reason: "NoFreeAddress",
+		LastTransitionTime: metav1.Now(),
+		Message:            "no free address" + odd,
 	})
 	objects := []client.Object{
 		node("node-1", "10.0.0.11"), node("node-2", "10.0.0.12"),
 		blue, full, pool("large", "10.16.0.0", 16, 65533, 300, 0), pool("lab", "10.4.0.0", 22, 1021, 120, 0),
 		pool("six", "fd00:0:0:1::", 64, 1<<62, 2, 0),
-		aside("10.1.0.200", "blue", "ann", "printers of the lab"+odd), aside("10.1.0.201", "blue", "ann", "printers of the lab"+odd),
+		aside("10.1.0.200", "blue", "ann", "printers of the lab"+odd), aside("10.1.0.201", "blue", "ann",
+			"printers of the lab"+odd),
 		held("10.1.0.90", "blue", "10.0.0.99", "shop/lost-0"),
 		held("fd00:0:0:1::20", "six", "10.0.0.11", "shop/web-6"),
 	}
@@ -46,7 +48,8 @@ func (s *site) scene(t *testing.T, odd string) {
 		objects = append(objects, held(fmt.Sprintf("10.16.%d.%d", i*5, i+2), "large", "10.0.0.11", fmt.Sprintf("bank/api-%d", i)))
 	}
 	objects = append(objects, past(t,
-		history.Record{What: "gave up", Since: time.Now().Add(-time.Hour), Time: time.Now(), IP: netip.MustParseAddr("10.1.0.99"), Pool: "blue",
+		history.Record{What: "gave up", Since: time.Now().Add(-time.Hour), Time: time.Now(),
+			IP: netip.MustParseAddr("10.1.0.99"), Pool: "blue",
 			Namespace: "shop", Pod: "earlier-0", Host: netip.MustParseAddr("10.0.0.11"), Reason: "rack" + odd},
 		history.Record{What: "changed", Time: time.Now(), Pool: "blue", By: "ann" + odd,
 			Changes: []history.FieldChange{{Field: "gateway", Old: "10.1.0.254", New: "10.1.0.1"}}},
@@ -59,7 +62,8 @@ func (s *site) scene(t *testing.T, odd string) {
 	kept := held("10.1.0.80", "blue", "10.0.0.12", "shop/db-0")
 	kept.Status.Claim = "shop/db"
 	s.make(t, append(objects, kept, &v1.BCSNetIPClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"}, Spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(1))},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"},
+		Spec:       v1.BCSNetIPClaimSpec{Replicas: new(int32(1))},
 	})...)
 }
 
@@ -72,23 +76,26 @@ func past(t *testing.T, records ...history.Record) *v1.BCSNetHistory {
 	}
 	data, n := part.Data()
 	now := time.Now()
-	return &v1.BCSNetHistory{ObjectMeta: metav1.ObjectMeta{Name: history.Name(now, "test")}, Since: now.Format(time.RFC3339),
+	return &v1.BCSNetHistory{ObjectMeta: metav1.ObjectMeta{Name: history.Name(now, "test")},
+		Since: now.Format(time.RFC3339),
 		Until: now.Format(time.RFC3339), Records: int32(n), Data: data}
 }
 
 // scenes are the pages of a scene, each with what it says.
 func scenes() map[string][]string {
 	return map[string][]string{
-		"/":                           {"blue", "edge", "1 needs attention", "large", "six", "prod", "VLAN 100"},
-		"/?find=vlan100":              {"blue"},
-		"/?sort=name":                 {"blue", "six"},
-		"/network/prod":               {"blue", "VLAN 100"},
-		"/pool/blue":                  {"10.1.0.0/24", "shop/web-0", "printers of the lab", "10.1.0.200", "Free in a row", "10.0.0.99", "bcsnetctl"},
+		"/":              {"blue", "edge", "1 needs attention", "large", "six", "prod", "VLAN 100"},
+		"/?find=vlan100": {"blue"},
+		"/?sort=name":    {"blue", "six"},
+		"/network/prod":  {"blue", "VLAN 100"},
+		"/pool/blue": {"10.1.0.0/24", "shop/web-0", "printers of the lab", "10.1.0.200",
+			"Free in a row", "10.0.0.99", "bcsnetctl"},
 		"/pool/edge":                  {"NoFreeAddress", "&lt;img src=x"},
 		"/pool/large":                 {"one cell is a /28", "?at=10.16.0.0"},
 		"/pool/large?at=10.16.0.0/24": {"/ip/10.16.0.2", "bank/api-0"},
 		"/pool/six":                   {"fd00:0:0:1::"},
-		"/ip/10.1.0.20":               {"shop/web-0", "/pool/blue", "bcsnetctl ip release 10.1.0.20", "/history/ip/10.1.0.20"},
+		"/ip/10.1.0.20": {"shop/web-0", "/pool/blue", "bcsnetctl ip release 10.1.0.20",
+			"/history/ip/10.1.0.20"},
 		"/ip/10.1.0.200":              {"ann", "printers of the lab", "ip unreserve"},
 		"/ip/10.1.0.250":              {"free", "blue"},
 		"/host/10.0.0.11":             {"node-1", "shop/web-0", "blue"},
@@ -138,7 +145,10 @@ func TestPages(t *testing.T) {
 					t.Errorf("there is %q in\n%s", bad, text)
 				}
 			}
-			if _, text := s.get(t, s.viewer, path, func(r *http.Request) { r.Header.Set("Accept-Language", "zh-CN,en;q=0.5") }); !strings.Contains(text, `<html lang="zh">`) || !strings.Contains(text, "地址池") {
+			if _, text := s.get(t, s.viewer, path, func(r *http.Request) {
+				r.Header.Set("Accept-Language",
+					"zh-CN,en;q=0.5")
+			}); !strings.Contains(text, `<html lang="zh">`) || !strings.Contains(text, "地址池") {
 				t.Errorf("in Chinese: %s", text)
 			}
 		})
@@ -151,8 +161,9 @@ func TestMissing(t *testing.T) {
 	s.make(t, pool("blue", "10.1.0.0", 24, 253, 0, 0))
 	for path, want := range map[string]string{
 		"/pool/bleu": "did you mean blue?", "/ip/10.1.0.300": "10.1.0.300", "/host/node-9": "no node node-9",
-		"/claim/shop/x": "no claim x", "/network/none": "none", "/nowhere": "no such page", "/pool/blue?at=10.9.0.0/24": "10.9.0.0/24",
-		"/why?pod=shop/none-0": "no pod none-0",
+		"/claim/shop/x": "no claim x", "/network/none": "none", "/nowhere": "no such page",
+		"/pool/blue?at=10.9.0.0/24": "10.9.0.0/24",
+		"/why?pod=shop/none-0":      "no pod none-0",
 	} {
 		if status, text := s.get(t, s.viewer, path); status != http.StatusNotFound || !strings.Contains(text, want) {
 			t.Errorf("%s: %d, want 404 with %q:\n%s", path, status, want, text)
@@ -169,12 +180,15 @@ func TestForeignTexts(t *testing.T) {
 	vm.Status.Owner, vm.Status.PodName, vm.Status.PodNamespace, vm.Status.PodUID = hostile, "", "", ""
 	s.make(t, p, vm)
 	event := &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Name: "blue.1", Namespace: "default"}, Reason: "Odd", Message: hostile, Type: "Warning",
-		InvolvedObject: corev1.ObjectReference{APIVersion: v1.GroupVersion.String(), Kind: "BCSNetPool", Name: "blue", UID: p.UID},
+		ObjectMeta: metav1.ObjectMeta{Name: "blue.1", Namespace: "default"}, Reason: "Odd", Message: hostile,
+		Type: "Warning",
+		InvolvedObject: corev1.ObjectReference{APIVersion: v1.GroupVersion.String(), Kind: "BCSNetPool", Name: "blue",
+			UID: p.UID},
 	}
 	s.make(t, event)
 	for _, path := range []string{
-		"/", "/pool/blue", "/ip/10.1.0.9", "/host/10.0.0.11", "/search?q=%3Cimg%20src%3Dx", "/?find=%3Cimg%20src%3Dx%20onerror",
+		"/", "/pool/blue", "/ip/10.1.0.9", "/host/10.0.0.11", "/search?q=%3Cimg%20src%3Dx",
+		"/?find=%3Cimg%20src%3Dx%20onerror",
 		"/why?pod=%3Cimg%20src%3Dx", "/pool/%3Cimg%20src%3Dx%3E", "/ip/%1b[31m", "/network/%e2%80%ae",
 	} {
 		_, text := s.get(t, s.viewer, path)
@@ -202,7 +216,8 @@ func TestRights(t *testing.T) {
 	}
 	s := newSite(t, path)
 	s.get(t, s.viewer, Link(s.server.Token(), "/"))
-	if status, text := s.get(t, s.viewer, "/"); status != http.StatusForbidden || !strings.Contains(text, "bcsnet-viewer") {
+	if status, text := s.get(t, s.viewer, "/"); status != http.StatusForbidden || !strings.Contains(text,
+		"bcsnet-viewer") {
 		t.Errorf("%d: %s", status, text)
 	}
 	kubectl := func(args ...string) {
@@ -252,10 +267,12 @@ func TestManyPools(t *testing.T) {
 		}
 	})
 	status, text := s.get(t, s.viewer, "/")
-	if status != http.StatusOK || !strings.Contains(text, "10000") || !strings.Contains(text, "Page 1 of 50") || len(text) > 200<<10 {
+	if status != http.StatusOK || !strings.Contains(text, "10000") || !strings.Contains(text,
+		"Page 1 of 50") || len(text) > 200<<10 {
 		t.Errorf("%d, %d bytes: %.2000s", status, len(text), text)
 	}
-	if _, text := s.get(t, s.viewer, "/?find=p-09999"); !strings.Contains(text, `/pool/p-09999"`) || strings.Contains(text, `p-09998"`) {
+	if _, text := s.get(t, s.viewer, "/?find=p-09999"); !strings.Contains(text,
+		`/pool/p-09999"`) || strings.Contains(text, `p-09998"`) {
 		t.Errorf("p-09999 is not found: %.2000s", text)
 	}
 }
