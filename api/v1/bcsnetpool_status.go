@@ -2,7 +2,7 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// PoolPhase is the one-word state of a pool.
+// PoolPhase names the state of a pool in one word.
 type PoolPhase string
 
 // Values of PoolPhase.

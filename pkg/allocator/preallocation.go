@@ -12,7 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Preallocation is what a claim is to have before any pod asks for it.
+// Preallocation asks for addresses of a claim before any pod asks for them.
 type Preallocation struct {
 	// Claim is namespace/name.
 	Claim string

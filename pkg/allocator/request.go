@@ -110,8 +110,7 @@ type ReleaseRequest struct {
 // Address is one address of an answer.
 type Address struct {
 	lease.Lease
-	// Settings are those that the holder's container was given, or those that it would be given now if the former are
-	// not known.
+	// Settings are those that the holder's container was given. If these are not known, they are those of the pool now.
 	Settings lease.Settings
 	// Repeated: it was held before the request came.
 	Repeated bool

@@ -165,7 +165,7 @@ func eventually(ctx context.Context, ok wait.ConditionWithContextFunc) error {
 	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, ok)
 }
 
-// commands are those of the scripts beside testscript's own.
+// commands returns the commands that scripts have beside those of testscript.
 func (f *fixture) commands() map[string]func(*testscript.TestScript, bool, []string) {
 	do := func(command func(ctx context.Context, ts *testscript.TestScript, args []string) error) func(*testscript.TestScript, bool, []string) {
 		return func(ts *testscript.TestScript, neg bool, args []string) {

@@ -18,7 +18,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// returning is what goes back to the other system while it runs.
+// returning has the addresses that go back to the other system while it runs.
 type returning struct {
 	*view
 

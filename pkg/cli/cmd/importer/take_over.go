@@ -41,7 +41,7 @@ type takeOver struct {
 	onlyPodsHere bool
 }
 
-// words are what messages call an import and a restore.
+// words name an import or a restore in messages.
 type words struct{ do, done, contradictions string }
 
 func importing() words {
