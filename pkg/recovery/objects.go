@@ -51,16 +51,25 @@ func (m *maker) addObject(o Object) {
 		conflict("it is reserved")
 		return
 	}
-	other := func(l lease.Lease) bool {
-		return l.Addr == o.Addr || l.Owner == o.Owner && l.State == lease.Active && l.Addr.Is4() == o.Addr.Is4()
+	if owner := m.objects[o.Addr]; owner != "" {
+		conflict(owner + " has " + o.Addr.String())
+		return
 	}
-	held := slices.Concat(m.plan.Objects, m.Index.Leases.ByAttachment(holder))
-	if i := slices.IndexFunc(held, other); i >= 0 {
-		conflict(held[i].Owner + " has " + held[i].Addr.String())
+	has := m.Index.Leases.ByAttachment(holder)
+	for _, l := range slices.Backward(m.plan.Objects) { // they come by their owners
+		if l.Owner != o.Owner {
+			break
+		}
+		has = append(has, l)
+	}
+	if i := slices.IndexFunc(has, func(l lease.Lease) bool {
+		return l.State == lease.Active && l.Addr.Is4() == o.Addr.Is4()
+	}); i >= 0 {
+		conflict(o.Owner + " has " + has[i].Addr.String())
 		return
 	}
 	l := current
 	l.ExpiredTime = ""
 	l.State, l.Params, l.Holder, l.Updated, l.HeldFinalizer = lease.Active, m.pools[pool].Params(), holder, m.Now, true
-	m.plan.Objects = append(m.plan.Objects, l)
+	m.plan.Objects, m.objects[o.Addr] = append(m.plan.Objects, l), o.Owner
 }

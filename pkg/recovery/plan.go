@@ -85,6 +85,7 @@ func Make(in Input) Plan {
 			Waiting: map[string][]string{}, Reporters: map[netip.Addr]string{}, Nodes: map[string]map[string]bool{},
 		},
 		by: map[netip.Addr]workload.Pod{}, pools: map[string]ipam.Pool{}, lost: map[string]bool{},
+		objects: map[netip.Addr]string{},
 	}
 	for _, p := range in.Index.Pools.All() {
 		if m.pools[p.Name] = p; p.Block { // its hosts are its parent's, which is rebuilt with all its blocks
@@ -96,7 +97,7 @@ func Make(in Input) Plan {
 	}
 	if in.Objects != nil {
 		byOwner := func(a, b Object) int { return cmp.Compare(a.Owner, b.Owner) }
-		for _, o := range slices.SortedFunc(in.Objects, byOwner) {
+		for _, o := range slices.SortedStableFunc(in.Objects, byOwner) {
 			m.addObject(o)
 		}
 	}
@@ -139,6 +140,7 @@ type maker struct {
 	by      map[netip.Addr]workload.Pod // who reports an address that nobody holds
 	ending  []lease.Lease               // of pods that are being deleted
 	lost    map[string]bool
+	objects map[netip.Addr]string // the owners of the leases of objects
 }
 
 // add plans the leases of one pod.
@@ -227,8 +229,8 @@ func (m *maker) lease(
 	case current.State == lease.Active || GaveUp(current, pod):
 		return l, false
 	}
-	if i := slices.IndexFunc(m.plan.Objects, func(o lease.Lease) bool { return o.Addr == a }); i >= 0 {
-		return conflict("%s says that it has it, too", m.plan.Objects[i].Owner)
+	if owner := m.objects[a]; owner != "" {
+		return conflict("%s says that it has it, too", owner)
 	}
 	if _, lost := m.Index.Leases.Missing(a); lost {
 		return l, false // the restorer knows more than the pod does

@@ -1,7 +1,12 @@
 package workload
 
 import (
+	"cmp"
 	"context"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -48,6 +53,26 @@ func (o *Owners) PoolsOfService(
 			PoolAnnotation)
 	}
 	return m.pools, own, nil
+}
+
+// IsMarked reports whether a Service was given addresses, or asked for some, and nobody has seen to its end yet.
+func IsMarked(s *corev1.Service) bool {
+	return meta.FindStatusCondition(s.Status.Conditions, ServiceCondition) != nil
+}
+
+// ShownBy returns the addresses in the status of a Service.
+func ShownBy(s *corev1.Service) (all []netip.Addr) {
+	for _, i := range s.Status.LoadBalancer.Ingress {
+		if a, err := netip.ParseAddr(i.IP); err == nil {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// ByAge orders Services by their age, and then by name.
+func ByAge(a, b *corev1.Service) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
 // FirstOf returns the value of the first of some annotations that an object has.

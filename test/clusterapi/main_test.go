@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"strings"
@@ -59,35 +58,12 @@ func account(t *testing.T) *rest.Config {
 // start runs a controller with --cluster-api for one test. The tap sees its requests; nil for none.
 func start(t *testing.T, tap *intercept.Tap, changes ...func(*controller.Options)) *inprocess.Controller {
 	t.Helper()
-	cfg := account(t)
-	if tap != nil {
-		cfg.Wrap(tap.Wrap)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := inprocess.StartOn(cfg, l, func(o *controller.Options) {
+	return inprocess.Tapped(t, account(t), tap, func(o *controller.Options) {
 		o.LeaderElect, o.ClusterAPI = false, true
 		for _, change := range changes {
 			change(o)
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-		if t.Failed() {
-			t.Logf("the controller's log:\n%s", c.Log)
-		}
-	})
-	if err := c.WaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 // install installs the CRDs with one version of the contract alone, and waits until the API server serves it.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/controller"
 	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
 // Controller is a controller that runs.
@@ -127,10 +128,36 @@ func ForTest(t testing.TB, cfg *rest.Config, change func(*controller.Options)) *
 	return c
 }
 
+// Tapped does what ForTest does, and a tap sees the controller's requests; nil for none.
+func Tapped(t testing.TB, cfg *rest.Config, tap *intercept.Tap, change func(*controller.Options)) *Controller {
+	t.Helper()
+	if tap != nil {
+		cfg = rest.CopyConfig(cfg)
+		cfg.Wrap(tap.Wrap)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := StartOn(cfg, l, change)
+	attend(t, c, err)
+	if err := c.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // Unready runs a controller for one test, and does not wait for it.
 func Unready(t testing.TB, cfg *rest.Config, change func(*controller.Options)) *Controller {
 	t.Helper()
 	c, err := Start(cfg, change)
+	attend(t, c, err)
+	return c
+}
+
+// attend stops a controller at the end of a test, and prints its log if the test has failed.
+func attend(t testing.TB, c *Controller, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,5 +169,4 @@ func Unready(t testing.TB, cfg *rest.Config, change func(*controller.Options)) *
 			t.Logf("the controller's log:\n%s", c.Log)
 		}
 	})
-	return c
 }

@@ -4,7 +4,6 @@ package services_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"slices"
@@ -62,35 +61,12 @@ func account(t *testing.T) *rest.Config {
 // start runs a controller with --services for one test. The tap sees its requests; nil for none.
 func start(t *testing.T, tap *intercept.Tap, changes ...func(*controller.Options)) *inprocess.Controller {
 	t.Helper()
-	cfg := account(t)
-	if tap != nil {
-		cfg.Wrap(tap.Wrap)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := inprocess.StartOn(cfg, l, func(o *controller.Options) {
+	return inprocess.Tapped(t, account(t), tap, func(o *controller.Options) {
 		o.LeaderElect, o.Services = false, true
 		for _, change := range changes {
 			change(o)
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-		if t.Failed() {
-			t.Logf("the controller's log:\n%s", c.Log)
-		}
-	})
-	if err := c.WaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 // site is a namespace that names a pool of its own.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync/atomic"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,10 +28,9 @@ type Watch struct {
 	// served is the version that the API server serves; nil while none is known.
 	served   atomic.Pointer[schema.GroupVersion]
 	informer cache.SharedIndexInformer
-	// absent is set when the kind was not served, denied when it could not be read for deniedTime.
-	absent, denied atomic.Bool
-	// forbidden is the time of the first of the last refusals in a row, in nanoseconds; 0 for none.
-	forbidden atomic.Int64
+	// absent is set when the kind was not served.
+	absent atomic.Bool
+	role   Role
 }
 
 // NewWatch returns a watch of a resource, which tells a handler of changes. trim leaves out of an object what nobody
@@ -68,7 +66,7 @@ func (w *Watch) Synced() bool { return w.informer.HasSynced() }
 func (w *Watch) Seen() bool { return w.Synced() || w.absent.Load() && w.served.Load() == nil }
 
 // Denied reports whether objects could not be read, because a role is missing.
-func (w *Watch) Denied() bool { return w.denied.Load() }
+func (w *Watch) Denied() bool { return w.role.Missing() }
 
 // Get returns an object as the watch has it; nil for none. It must not be changed.
 func (w *Watch) Get(name types.NamespacedName) *unstructured.Unstructured {
@@ -89,10 +87,6 @@ func (w *Watch) All() (all []*unstructured.Unstructured) {
 	}
 	return all
 }
-
-// deniedTime is the time for which reads must be refused until a role counts as missing: an API server that has just
-// started refuses everything until it has read the roles.
-const deniedTime = 30 * time.Second
 
 // errNotServed means that the API server serves none of the versions.
 var errNotServed = errors.New("the API server does not serve the kind")
@@ -172,13 +166,7 @@ func (w *Watch) all() cache.ListerWatcher {
 func (w *Watch) noticed(_ context.Context, _ *cache.Reflector, err error) {
 	w.served.Store(nil)
 	w.absent.Store(errors.Is(err, errNotServed) || apierrors.IsNotFound(err))
-	if !apierrors.IsForbidden(err) {
-		w.forbidden.Store(0)
-		return
-	}
-	now := time.Now()
-	w.forbidden.CompareAndSwap(0, now.UnixNano())
-	if now.Sub(time.Unix(0, w.forbidden.Load())) >= deniedTime && !w.denied.Swap(true) {
+	if w.role.Tried(err) {
 		w.log.Warn("objects cannot be read: a role is missing", "resource", w.resource+"."+w.group, "error",
 			err)
 	}

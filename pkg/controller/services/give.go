@@ -18,6 +18,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // lookAgain is the time after which a Service is looked at again that is refused for what nobody can give up.
@@ -80,7 +81,7 @@ func (r *Reconciler) give(ctx context.Context, name types.NamespacedName, s *cor
 // obtainAll returns the addresses that a Service has of its families then, and why it lacks some. One that takes an
 // address of each family, or none, takes none if it would lack one.
 func (r *Reconciler) obtainAll(ctx context.Context, o *look) (has []netip.Addr, refusals []*ipam.Refusal, err error) {
-	if o.refused == nil && o.required && len(o.families) > 1 && len(shown(o.Service)) == 0 {
+	if o.refused == nil && o.required && len(o.families) > 1 && len(workload.ShownBy(o.Service)) == 0 {
 		held := r.holders.Held(o.name)
 		for _, f := range o.families {
 			if slices.ContainsFunc(held, func(l lease.Lease) bool { return ipaddr.FamilyOf(l.Addr) == f }) {
@@ -205,7 +206,7 @@ func (r *Reconciler) obtain(
 
 // moveFrom gives back an address of a Service that is to have another one, after its status does not show it any more.
 func (r *Reconciler) moveFrom(ctx context.Context, o *look, from netip.Addr) (moved bool, err error) {
-	rest := slices.DeleteFunc(shown(o.Service), func(a netip.Addr) bool { return a == from })
+	rest := slices.DeleteFunc(workload.ShownBy(o.Service), func(a netip.Addr) bool { return a == from })
 	if shows(o.Service, from) {
 		again, err := r.publish(ctx, o.Service, rest, false, reasonPending, "it is being given another address")
 		if o.wait(again); err != nil || again > 0 {
@@ -227,7 +228,7 @@ func (r *Reconciler) take(
 ) (a netip.Addr, why *ipam.Refusal, err error) {
 	var tries []allocator.Request
 	q, why := r.request(o, f)
-	for _, told := range shown(o.Service) {
+	for _, told := range workload.ShownBy(o.Service) {
 		pool, known := r.holders.Index.Pools.OwnerOf(told)
 		if ipaddr.FamilyOf(told) == f && len(q.Addrs) == 0 && known {
 			pools := []string{pool}
@@ -276,18 +277,8 @@ func (r *Reconciler) someArrive(besides types.NamespacedName) bool {
 	return r.Cache.List(context.Background(), &list) == nil &&
 		slices.ContainsFunc(list.Items, func(s corev1.Service) bool {
 			return (s.Namespace != besides.Namespace || s.Name != besides.Name) && r.isOurs(&s) &&
-				slices.ContainsFunc(shown(&s), unheld)
+				slices.ContainsFunc(workload.ShownBy(&s), unheld)
 		})
-}
-
-// shown returns the addresses in the status of a Service.
-func shown(s *corev1.Service) (all []netip.Addr) {
-	for _, i := range s.Status.LoadBalancer.Ingress {
-		if a, err := netip.ParseAddr(i.IP); err == nil {
-			all = append(all, a)
-		}
-	}
-	return all
 }
 
 // inWords writes addresses as kube-vip reads them.

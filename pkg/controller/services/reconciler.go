@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
@@ -32,8 +31,6 @@ import (
 const (
 	// notSynced is the time after which a Service is looked at again that the cache does not show as it is.
 	notSynced = 2 * time.Second
-	// roleTries is how often Services may not be listed, every notSynced, until that is believed.
-	roleTries = 15
 	// maxLook bounds a look at a Service: others of its namespace may wait for its end.
 	maxLook = time.Minute
 )
@@ -58,8 +55,7 @@ type Reconciler struct {
 	holders   holding.Holders
 	published holding.Publisher
 	listed    func() bool
-	// denied: Services may not be listed.
-	denied atomic.Bool
+	role      holding.Role
 	// began is the time of the first look of a term, in nanoseconds; 0 before it.
 	began atomic.Int64
 	// sharing is held while a Service joins or leaves those of its namespace that share addresses.
@@ -87,11 +83,8 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Config) (r *Reconciler, err er
 
 // checkRole notices that Services may not be listed: nobody must wait for the list then. Roles may come a moment late.
 func (r *Reconciler) checkRole(ctx context.Context) error {
-	for tries := 0; ctx.Err() == nil && !r.listed() && !r.denied.Load(); {
-		if err := r.Live.List(ctx, &corev1.ServiceList{}, client.Limit(1)); !apierrors.IsForbidden(err) {
-			tries = 0
-		} else if tries++; tries == roleTries {
-			r.denied.Store(true)
+	for ctx.Err() == nil && !r.listed() && !r.role.Missing() {
+		if err := r.Live.List(ctx, &corev1.ServiceList{}, client.Limit(1)); r.role.Tried(err) {
 			r.holders.Log.Warn("Services get no addresses: the role of config/services is missing", "error", err)
 		}
 		select {
@@ -104,7 +97,7 @@ func (r *Reconciler) checkRole(ctx context.Context) error {
 
 // Unseen returns an error while it is not known which addresses Services have.
 func (r *Reconciler) Unseen() error {
-	if r == nil || r.listed() || r.denied.Load() {
+	if r == nil || r.listed() || r.role.Missing() {
 		return nil
 	}
 	return errors.New("the list of Services has not come yet")
@@ -204,7 +197,7 @@ func (r *Reconciler) reconcile(ctx context.Context, name types.NamespacedName) (
 		return 0, err
 	case err == nil && r.isOurs(s):
 		return r.give(ctx, name, s.DeepCopy())
-	case (err != nil || !isMarked(s)) && len(r.holders.Held(name)) == 0:
+	case (err != nil || !workload.IsMarked(s)) && len(r.holders.Held(name)) == 0:
 		return 0, nil
 	}
 	return r.end(ctx, name)

@@ -36,17 +36,12 @@ func listOthers(
 	}
 	all = []*corev1.Service{}
 	for i := range list.Items {
-		if s := &list.Items[i]; s.Name != name.Name && (keyOf(s) != "" || isMarked(s)) {
+		if s := &list.Items[i]; s.Name != name.Name && (keyOf(s) != "" || workload.IsMarked(s)) {
 			all = append(all, s)
 		}
 	}
-	slices.SortFunc(all, older)
+	slices.SortFunc(all, workload.ByAge)
 	return all, nil
-}
-
-// older orders Services by their age.
-func older(a, b *corev1.Service) int {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
 // shares returns the Services, as the API server has them, that may share an address with one of them; key is that of
@@ -74,14 +69,14 @@ func (r *Reconciler) shares(
 
 // shows reports whether a Service says in its status that it has an address.
 func shows(s *corev1.Service, a netip.Addr) bool {
-	return slices.Contains(shown(s), a)
+	return slices.Contains(workload.ShownBy(s), a)
 }
 
 // usersOf returns the Services that have an address beside its holder: we wrote it into their status. They may be about
 // to leave it; they do so in their own turn.
 func usersOf(a netip.Addr, others []*corev1.Service) (users []*corev1.Service) {
 	for _, s := range others {
-		if isMarked(s) && shows(s, a) {
+		if workload.IsMarked(s) && shows(s, a) {
 			users = append(users, s)
 		}
 	}
@@ -121,7 +116,7 @@ func (r *Reconciler) join(o *look, f ipaddr.Family) (has lease.Lease, refusal *i
 		return has, nil
 	}
 	var offered []lease.Lease
-	for _, a := range shown(o.Service) { // one whose holder is about to pass it on
+	for _, a := range workload.ShownBy(o.Service) { // one whose holder is about to pass it on
 		l, _ := r.holders.Index.Leases.Get(a)
 		owner, ok := workload.ParseOwner(l.Owner)
 		if ok && owner.Kind == workload.OwnerService && owner.Namespace == o.Namespace && owner.Name != o.Name &&
@@ -160,7 +155,7 @@ func (r *Reconciler) join(o *look, f ipaddr.Family) (has lease.Lease, refusal *i
 func (r *Reconciler) barred(s *corev1.Service, l lease.Lease, others []*corev1.Service) *ipam.Refusal {
 	for _, o := range others {
 		holds := r.holders.Owner(client.ObjectKeyFromObject(o)) == l.Owner
-		first := isMarked(o) && shows(o, l.Addr) && (!shows(s, l.Addr) || older(o, s) < 0)
+		first := workload.IsMarked(o) && shows(o, l.Addr) && (!shows(s, l.Addr) || workload.ByAge(o, s) < 0)
 		if holds || first {
 			if why := apart(s, o); why != nil {
 				return why

@@ -35,12 +35,12 @@ func (r *Reconciler) set(s *corev1.Service, status bool, reason, message string)
 // mark adds the finalizer and the condition to a Service before it is given an address. again is the time after which
 // to look at the Service again if that was not possible.
 func (r *Reconciler) mark(ctx context.Context, s *corev1.Service) (again time.Duration) {
-	if controllerutil.ContainsFinalizer(s, Finalizer) && isMarked(s) {
+	if controllerutil.ContainsFinalizer(s, Finalizer) && workload.IsMarked(s) {
 		return 0
 	}
 	err := r.write(ctx, s, func(s *corev1.Service) {
 		controllerutil.AddFinalizer(s, Finalizer)
-		if !isMarked(s) {
+		if !workload.IsMarked(s) {
 			r.set(s, false, reasonPending, "it is being given its addresses")
 		}
 	})
@@ -83,7 +83,7 @@ func announce(s *corev1.Service, addrs []netip.Addr, should bool) (changed bool)
 	switch {
 	case should && len(addrs) > 0:
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, kubeVIP, inWords(addrs))
-	case some && before == inWords(shown(s)) && !slices.Equal(addrs, shown(s)):
+	case some && before == inWords(workload.ShownBy(s)) && !slices.Equal(addrs, workload.ShownBy(s)):
 		delete(s.Annotations, kubeVIP)
 	}
 	return before != s.Annotations[kubeVIP]
@@ -114,7 +114,7 @@ func (r *Reconciler) publish(
 	c := meta.FindStatusCondition(s.Status.Conditions, workload.ServiceCondition)
 	told := c != nil && (c.Status == metav1.ConditionTrue) == ok && c.Reason == reason &&
 		(ok || varies(reason) || c.Message == conditions.Clip(message, conditions.MaxMessage))
-	if told && !announce(s.DeepCopy(), addrs, r.KubeVIP) && slices.Equal(shown(s), addrs) &&
+	if told && !announce(s.DeepCopy(), addrs, r.KubeVIP) && slices.Equal(workload.ShownBy(s), addrs) &&
 		len(s.Status.LoadBalancer.Ingress) == len(addrs) {
 		return 0, nil
 	}

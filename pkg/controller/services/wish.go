@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -30,11 +29,6 @@ const (
 	reasonConflict = ipam.Reason("SharingConflict")
 )
 
-// isMarked reports whether a Service was ours at some time, and nobody has seen to its end yet.
-func isMarked(s *corev1.Service) bool {
-	return meta.FindStatusCondition(s.Status.Conditions, workload.ServiceCondition) != nil
-}
-
 // isOurs reports whether a Service is to have addresses of ours. One without a class that has got some keeps them if
 // we are the default no more.
 func (r *Reconciler) isOurs(s *corev1.Service) bool {
@@ -44,7 +38,7 @@ func (r *Reconciler) isOurs(s *corev1.Service) bool {
 	if c := s.Spec.LoadBalancerClass; c != nil {
 		return *c == workload.ServiceClass
 	}
-	return (r.DefaultClass || isMarked(s)) && !slices.ContainsFunc(s.Status.LoadBalancer.Ingress,
+	return (r.DefaultClass || workload.IsMarked(s)) && !slices.ContainsFunc(s.Status.LoadBalancer.Ingress,
 		func(i corev1.LoadBalancerIngress) bool { return r.isOthers(s.Namespace, i) })
 }
 

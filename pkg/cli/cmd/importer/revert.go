@@ -108,7 +108,8 @@ func (v *revert) Run(ctx context.Context) error {
 		return err
 	}
 	if v.node != "" && v.system.Withdrawer == nil {
-		return app.Usagef("there is no cut-over by nodes from %s", v.system.Title)
+		return app.Usagef("there is no cut-over by nodes from %s", v.system.Title).
+			WithHint("take the whole import back: bcsnetctl import revert %s", v.system.Name)
 	}
 	if v.system.Withdrawer == nil {
 		return v.takeBack(ctx)
