@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-// ahead is how long a page may take before its beginning is sent, so that the browser shows that it comes.
+// ahead is the time after which the beginning of a slow page is sent, so that the browser shows that it comes.
 const ahead = 500 * time.Millisecond
 
 // page answers with a page.
