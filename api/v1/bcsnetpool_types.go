@@ -164,8 +164,8 @@ type BCSNetPoolSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && e.values.size() > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || e.values.size() == 0))`,message=`takes the operators In and NotIn with values, and Exists and DoesNotExist without`
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 
-	// default puts the pool into the default chain: while it is bound to no namespace, it serves every namespace that has
-	// no pool of its own. If false, it serves only requests that name it, or its network.
+	// default puts the pool into the default chain: while it is bound to no namespace, it serves every namespace that
+	// has no pool of its own. If false, it serves only requests that name it, or its network.
 	// +optional
 	Default *bool `json:"default,omitempty"`
 

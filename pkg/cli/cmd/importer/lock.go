@@ -52,7 +52,10 @@ func withLock(ctx context.Context, s *app.App, of system.System, do func(context
 	}
 	standing := resourcelock.LeaseLock{
 		LeaseMeta: metav1.ObjectMeta{Namespace: resource.SystemNamespace, Name: "bcsnet-import-" + of.Name},
-		Client:    client, LockConfig: resourcelock.ResourceLockConfig{Identity: s.ThisMachine() + "/" + uuid.NewString()},
+		Client:    client,
+		LockConfig: resourcelock.ResourceLockConfig{
+			Identity: s.ThisMachine() + "/" + uuid.NewString(),
+		},
 	}
 	reading := standing // each remembers the version that it has read
 	l := &lock{&reading, standing.LeaseMeta.Name}
