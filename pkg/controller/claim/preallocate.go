@@ -2,6 +2,7 @@ package claim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 const (
@@ -91,30 +93,51 @@ func preallocated(c claim.Claim, view statusView) metav1.Condition {
 // ones may belong to a claim that was lost and is created again from its manifest: they stay.
 const unclaimedFor = 10 * time.Minute
 
-// reclaimUnclaimed frees addresses that a recent preallocation took for a claim that no longer exists: a controller
-// ended after taking them and before it noticed that the claim was deleted. A claim counts as gone after two checks,
-// and the API server must confirm it.
+// reclaimUnclaimed frees addresses that nobody needs and whose claim does not exist. A recent preallocation took them for
+// a claim that was deleted before a controller noticed it. Or pods of an IPAMClaim had them, and the IPAMClaim was
+// deleted before a leader could create the claim. It must find this twice, and the API server must confirm it.
 func (r *Reconciler) reclaimUnclaimed(
 	ctx context.Context, name string, leases []lease.Lease,
 ) (next time.Duration, err error) {
-	leases = slices.DeleteFunc(slices.Clone(leases), func(l lease.Lease) bool {
-		return !l.IsRetained() || l.PodName != "" || time.Since(l.Updated) > unclaimedFor
-	})
+	wait := claim.ReclaimDelay
+	switch gone, err := r.ipamClaimGone(ctx, name, leases); {
+	case errors.Is(err, workload.ErrKindGone):
+		wait = kindReclaimDelay
+	case err != nil:
+		return 0, err
+	case !gone:
+		leases = slices.DeleteFunc(slices.Clone(leases), func(l lease.Lease) bool {
+			return l.PodName != "" || time.Since(l.Updated) > unclaimedFor
+		})
+	}
+	leases = slices.DeleteFunc(slices.Clone(leases), func(l lease.Lease) bool { return !l.IsRetained() })
 	since := r.States.absent(name, len(leases) > 0)
 	if len(leases) == 0 {
 		return 0, nil
 	}
-	if wait := claim.ReclaimDelay - time.Since(since); wait > 0 {
-		return wait, nil
+	if wait -= time.Since(since); wait > 0 {
+		return min(wait, askEvery), nil
 	}
 	key := nameOf(name)
 	if err := r.Live.Get(ctx, key, &v1.BCSNetIPClaim{}); !apierrors.IsNotFound(err) {
 		return claim.ReclaimDelay, err
 	}
-	for _, l := range leases {
-		if err := r.apply(ctx, nil, claim.Step{Lease: l, Free: true, Why: "its claim does not exist"}); err != nil {
-			return 0, err
-		}
+	return 0, r.reclaimAll(ctx, leases, "its claim does not exist")
+}
+
+// ipamClaimGone reports whether addresses are kept for an IPAMClaim that does not exist; with ErrKindGone if its kind
+// does not either. Claim and key of a lease name the IPAMClaim.
+func (r *Reconciler) ipamClaimGone(ctx context.Context, name string, leases []lease.Lease) (bool, error) {
+	at := slices.IndexFunc(leases, func(l lease.Lease) bool {
+		return l.IsRetained() && l.PodPrimaryKey != "" &&
+			name == l.Namespace+"/"+workload.ClaimOfIPAMClaim(l.PodPrimaryKey)
+	})
+	if at < 0 || !r.IPAMClaims {
+		return false, nil
 	}
-	return 0, nil
+	_, err := r.Owners.IPAMClaim(ctx, leases[at].Namespace, leases[at].PodPrimaryKey)
+	if errors.Is(err, workload.ErrGone) && !errors.Is(err, workload.ErrKindGone) {
+		return true, nil
+	}
+	return false, err
 }
