@@ -43,10 +43,7 @@ func main() {
 // writeReference writes a Markdown page for every command, and an index of them.
 func writeReference(dir string) error {
 	root := reference()
-	return errors.Join(
-		writeAll(dir, ".md", root, page),
-		writeFile(filepath.Join(dir, "README.md"), index(root)),
-	)
+	return errors.Join(writeAll(dir, ".md", root, page), writeFile(filepath.Join(dir, "README.md"), index(root)))
 }
 
 // writeManPages writes a man page for every command.

@@ -99,7 +99,5 @@ func addServer(mgr ctrl.Manager, name, address string, pages http.Handler, log *
 		return fmt.Errorf("--%s-bind-address: %w", name, err)
 	}
 	server, bounded := port.Pages(listener, pages, log)
-	return mgr.Add(&manager.Server{
-		Name: name, Listener: bounded, ShutdownTimeout: new(time.Second), Server: server,
-	})
+	return mgr.Add(&manager.Server{Name: name, Listener: bounded, ShutdownTimeout: new(time.Second), Server: server})
 }

@@ -87,8 +87,7 @@ func (i *Intervals) fill() {
 // addDirs adds the flags that install and uninstall share.
 func (o *Options) addDirs(f *pflag.FlagSet) {
 	f.StringVar(&o.Node, "node", "", "name of the Node, as spec.nodeName of the pod has it; required")
-	f.StringVar(&o.Kubeconfig, "kubeconfig", "",
-		"path of a kubeconfig; empty for the service account of the pod")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "path of a kubeconfig; empty for the service account of the pod")
 	f.StringVar(&o.ProgramsDir, "programs-dir", "/programs", "directory with the plugins")
 	f.StringVar(&o.BinDir, "bin-dir", "/opt/cni/bin", "directory that the runtime has its CNI plugins in")
 	f.StringVar(&o.NetDir, "net-dir", "/etc/cni/net.d", "directory that the runtime has its network configurations in")

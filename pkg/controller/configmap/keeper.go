@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/controller/informers"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
@@ -257,4 +259,15 @@ func (k *Keeper[D]) read(ctx context.Context) (from *corev1.ConfigMap, document 
 	}
 	document, err = k.Read(&found)
 	return &found, document, err
+}
+
+// Patch writes the differences of a pool, unless somebody else has changed it meanwhile.
+func Patch(ctx context.Context, c client.Client, old, next *v1.BCSNetPool) (changed bool, err error) {
+	if equality.Semantic.DeepEqual(old, next) {
+		return false, nil
+	}
+	if err := c.Patch(ctx, next, client.MergeFromWithOptions(old, client.MergeFromWithOptimisticLock{})); err != nil {
+		return false, fmt.Errorf("changing pool %s: %w", old.Name, err)
+	}
+	return true, nil
 }

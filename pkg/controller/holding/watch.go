@@ -167,7 +167,6 @@ func (w *Watch) noticed(_ context.Context, _ *cache.Reflector, err error) {
 	w.served.Store(nil)
 	w.absent.Store(errors.Is(err, errNotServed) || apierrors.IsNotFound(err))
 	if w.role.Tried(err) {
-		w.log.Warn("objects cannot be read: a role is missing", "resource", w.resource+"."+w.group, "error",
-			err)
+		w.log.Warn("objects cannot be read: a role is missing", "resource", w.resource+"."+w.group, "error", err)
 	}
 }

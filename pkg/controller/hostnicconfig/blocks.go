@@ -55,9 +55,7 @@ func (c changes) String() string {
 
 // apply gives namespaces the blocks in the document, and takes back blocks of the earlier document. It continues after
 // an error.
-func (r *reconciler) apply(
-	ctx context.Context, m hostnic.Mapping, edited func() bool,
-) (configmap.Outcome, error) {
+func (r *reconciler) apply(ctx context.Context, m hostnic.Mapping, edited func() bool) (configmap.Outcome, error) {
 	wanted, named := map[netip.Prefix]hostnic.Block{}, map[netip.Prefix]struct{}{}
 	for _, b := range m.Blocks {
 		if b.Addrs.IsValid() {

@@ -47,8 +47,7 @@ func (r *Reconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p ipam.
 		waiting = fmt.Sprintf("leases of the pool were lost: it is not known %s who has its addresses; %s", lost,
 			waiting)
 	}
-	wait, err := r.publish(ctx, pool, p,
-		view{waiting: waiting, carving: carving{carved: pool.Status.Carved}})
+	wait, err := r.publish(ctx, pool, p, view{waiting: waiting, carving: carving{carved: pool.Status.Carved}})
 	if err != nil {
 		return reconcile.Result{}, err
 	}

@@ -147,8 +147,7 @@ func (r *Reconciler) leaseChanged(old, l lease.Lease) {
 		}
 	}
 	if !misplaced && !slices.ContainsFunc(concerned, func(name string) bool {
-		return name != whole &&
-			name != l.Pool
+		return name != whole && name != l.Pool
 	}) {
 		r.queue.Enqueue(whole, r.patience(whole))
 		if block, _ := r.index.Pools.Get(l.Pool); block.Block && block.Terminating { // it waits for its own leases

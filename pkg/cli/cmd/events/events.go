@@ -219,8 +219,7 @@ func (v *eventList) known(ctx context.Context, found []resource.Event) error {
 	}
 	for _, name := range v.pools {
 		if slices.ContainsFunc(found, func(e resource.Event) bool {
-			return e.Regarding.Kind == resource.PoolKind &&
-				e.Regarding.Name == name
+			return e.Regarding.Kind == resource.PoolKind && e.Regarding.Name == name
 		}) {
 			continue
 		}

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -74,8 +75,7 @@ func (v *poolDelete) Run(ctx context.Context) error {
 		v.warnChildren(p, every)
 	}
 	rest := slices.DeleteFunc(slices.Clone(every), func(p resource.Pool) bool {
-		return slices.Contains(v.names,
-			p.Name)
+		return slices.Contains(v.names, p.Name)
 	})
 	lossesOf(every, rest, resource.NodesFor(ctx, v.App, every...)).warn(v.App)
 	if err := v.Confirm(ctx, v.yes, fmt.Sprintf("Delete %s?", app.Those("pool", v.names))); err != nil {
@@ -157,4 +157,58 @@ func (v *poolDelete) deleteOne(ctx context.Context, api *resource.Pools, p resou
 		return nil
 	}
 	return resource.Delete(ctx, v.App, api.API, p.Name, p.UID)
+}
+
+// waitGone waits until a pool is gone, and prints what it waits for when that changes.
+func (v *poolDelete) waitGone(ctx context.Context, api *resource.Pools, p resource.Pool, limit time.Duration) error {
+	what, err := follow.UntilPoolGone(ctx, api, p, limit)
+	switch {
+	case err == nil:
+		v.Say.Done("pool %s deleted", p.Name)
+		return nil
+	case errors.Is(err, follow.ErrTooLong):
+		f := &app.Failure{
+			Code: app.ExitTimeout, Message: fmt.Sprintf("pool %s is not gone after %s: %s", p.Name, v.timeout, what),
+			Cause: err,
+		}
+		if what == follow.WaitsForController {
+			return f.WithHint(resource.HintController)
+		}
+		return f.WithHint("it goes without this command; see bcsnetctl pool describe %s", p.Name)
+	case ctx.Err() != nil:
+		return &app.Failure{Message: fmt.Sprintf("pool %s is still being deleted, and goes without this command: %s",
+			p.Name, what)}
+	default:
+		return err
+	}
+}
+
+// warnChildren names the groups and blocks whose deletion the pool's deletion waits for, unless they are being deleted,
+// too.
+func (v *poolDelete) warnChildren(p resource.Pool, all []resource.Pool) {
+	var children []string
+	for _, o := range all {
+		if o.Spec.Parent == p.Name && !slices.Contains(v.names, o.Name) {
+			children = append(children, o.Name)
+		}
+	}
+	if n := len(children); n > 0 {
+		v.Say.Warn("pool %s waits for the %s that %s carved from it: %s", p.Name, humanize.OneOr(n, "pool", "pools"),
+			humanize.OneOr(n, "is", "are"), humanize.List(children))
+	}
+}
+
+// takenOf lists the addresses of a pool and its blocks that are not free and that match takes.
+func takenOf(
+	ctx context.Context, s *app.App, all []resource.Pool, name string, match func(lease.Lease) bool,
+) (resource.InTheWay, error) {
+	names := resource.LeasePools(all, []string{name}, false)
+	query := resource.LeaseQuery{Pool: name, Selectors: resource.TakenOnly()}
+	if len(names) > 1 {
+		query.Pool = "" // one list for the pool and all its blocks
+	}
+	taken, err := resource.HeldLeases(ctx, s, query, func(l lease.Lease) bool {
+		return (l.Pool == name || slices.Contains(names, l.Pool)) && match(l)
+	})
+	return resource.SortOut(taken), err
 }

@@ -183,9 +183,7 @@ func (v *poolDiff) afterApply(ctx context.Context, api *resource.Pools, m manife
 }
 
 // changeEffects reads the leases of a pool and describes the effects of a change on them.
-func changeEffects(
-	ctx context.Context, s *app.App, before, after resource.Pool, fit *resource.Fit,
-) (effects, error) {
+func changeEffects(ctx context.Context, s *app.App, before, after resource.Pool, fit *resource.Fit) (effects, error) {
 	was, is := fit.Pool(after.Name)
 	var held []lease.Lease
 	pools := []resource.Pool{after}

@@ -48,8 +48,7 @@ func holderOrders() []ordering[holderTop] {
 		{"pods", func(a, b holderTop) int { return cmp.Or(cmp.Compare(len(b.Pods), len(a.Pods)), active(a, b)) }},
 		{"new", func(a, b holderTop) int { return cmp.Or(cmp.Compare(b.recent(), a.recent()), active(a, b)) }},
 		{orderRate, func(a, b holderTop) int {
-			return cmp.Or(cmp.Compare(b.perMinute(), a.perMinute()), active(a,
-				b))
+			return cmp.Or(cmp.Compare(b.perMinute(), a.perMinute()), active(a, b))
 		}},
 	}
 }

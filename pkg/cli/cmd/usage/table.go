@@ -181,8 +181,7 @@ func (v *usage) table(rows []share) error {
 	}
 	if v.by != "pool" {
 		columns = slices.DeleteFunc(columns, func(c printer.Column[share]) bool {
-			return c.Name == "FREE" ||
-				c.Name == "COOLING"
+			return c.Name == "FREE" || c.Name == "COOLING"
 		})
 	}
 	if slices.ContainsFunc(rows, func(r share) bool { return r.trend != nil }) {
