@@ -165,6 +165,21 @@ func (o *Output) stream(w io.Writer) io.Writer {
 	return terminal.Raw(w)
 }
 
+// NewView returns an object for -o json and similar formats of which the cluster has no kind: it is a view.
+func NewView(kind string, fields map[string]any) *unstructured.Unstructured {
+	fields["apiVersion"], fields["kind"] = app.ProgramName+"/v1", kind
+	return &unstructured.Unstructured{Object: fields}
+}
+
+// NewViews returns a list of views, one for each row of a table.
+func NewViews[T any](kind string, rows []T, fields func(T) map[string]any) *unstructured.UnstructuredList {
+	l := &unstructured.UnstructuredList{Object: NewView(kind+"List", map[string]any{}).Object}
+	for _, r := range rows {
+		l.Items = append(l.Items, *NewView(kind, fields(r)))
+	}
+	return l
+}
+
 // List prints objects as one list, in kubectl's form.
 func (o *Output) List(w io.Writer, items []unstructured.Unstructured) error {
 	l := &unstructured.UnstructuredList{Object: map[string]any{

@@ -54,8 +54,6 @@ output; with --no-headers it is the first word.`,
 	return cmd
 }
 
-func (v *ipAllocate) Complete([]string) error { return nil }
-
 func (v *ipAllocate) Validate() error {
 	switch {
 	case v.pool == "":

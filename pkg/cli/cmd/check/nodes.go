@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -84,10 +85,7 @@ func (v *nodesVerb) Validate() error {
 	case len(v.names) > 0 && v.which.Labels != "":
 		return app.Usagef("nodes are named, or selected by --selector, not both")
 	}
-	if err := v.which.Validate(); err != nil {
-		return err
-	}
-	return v.output.Validate()
+	return cmp.Or(v.which.Validate(), v.output.Validate())
 }
 
 func (v *nodesVerb) Run(ctx context.Context) error {

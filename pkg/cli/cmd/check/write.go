@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/nodecheck"
@@ -143,34 +142,27 @@ func released(n nodecheck.Node) string {
 
 // objects returns the list for -o json and similar formats.
 func (v *nodesVerb) objects(nodes []nodecheck.Node, findings []nodecheck.Finding) *unstructured.UnstructuredList {
-	l := &unstructured.UnstructuredList{Object: map[string]any{
-		"apiVersion": app.ProgramName + "/v1", "kind": "NodeCheckList",
-		"summary": map[string]any{"nodes": int64(len(nodes)), "findings": int64(len(findings))},
-	}}
-	for i := range nodes {
-		n := &nodes[i]
+	l := printer.NewViews("NodeCheck", nodes, func(n nodecheck.Node) map[string]any {
 		found := []any{}
 		for _, f := range findings {
 			if f.Node == n.Name {
 				found = append(found, map[string]any{"check": f.Check, "cause": f.Cause, "fix": v.Called(f.Fix)})
 			}
 		}
-		object := map[string]any{
-			"apiVersion": app.ProgramName + "/v1", "kind": "NodeCheck", "node": n.Name, "pod": n.Pod, "findings": found,
-			"addresses": addressObjects(n),
-		}
+		fields := map[string]any{"node": n.Name, "pod": n.Pod, "findings": found, "addresses": addressObjects(&n)}
 		if n.Release.Asked {
-			object["released"] = !n.Release.Left && len(n.Release.Held) == 0
+			fields["released"] = !n.Release.Left && len(n.Release.Held) == 0
 		}
 		if len(n.Addrs) > 0 {
-			object["readySeconds"] = n.ReadyIn.Seconds()
+			fields["readySeconds"] = n.ReadyIn.Seconds()
 		}
 		if n.Report != nil {
 			reached, asked := n.Reached()
-			object["peers"] = map[string]any{"asked": int64(asked), "reached": int64(reached)}
+			fields["peers"] = map[string]any{"asked": int64(asked), "reached": int64(reached)}
 		}
-		l.Items = append(l.Items, unstructured.Unstructured{Object: object})
-	}
+		return fields
+	})
+	l.Object["summary"] = map[string]any{"nodes": int64(len(nodes)), "findings": int64(len(findings))}
 	return l
 }
 

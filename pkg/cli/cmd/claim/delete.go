@@ -38,7 +38,7 @@ that began before may need it. The command waits for that. Interrupting it does
 not bring the claim back.`,
 		Example: `  bcsnetctl claim delete web -n shop
   bcsnetctl claim delete shop/web shop/db --yes --wait=false`,
-		ValidArgsFunction: resource.CompleteClaims(s, &v.in, 0),
+		ValidArgsFunction: resource.CompleteClaims(s, &v.in),
 	}
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&v.wait, "wait", true, "wait until the claims are gone")

@@ -32,7 +32,7 @@ should be, what happened lately, and what to do next. The addresses are read
 themselves, so that this is right also while the controller is down.`,
 		Example: `  bcsnetctl claim describe deploy-web -n shop
   bcsnetctl claim describe shop/deploy-web -o yaml`,
-		ValidArgsFunction: resource.CompleteClaims(s, &v.in, 1),
+		ValidArgsFunction: app.First(resource.CompleteClaims(s, &v.in)),
 	}
 	v.output.AddToChange(cmd)
 	v.link.AddTo(cmd)

@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -45,14 +46,7 @@ of the kubeconfig's context; -A is for all.`,
 	return cmd
 }
 
-func (v *claimList) Complete([]string) error { return nil }
-
-func (v *claimList) Validate() error {
-	if err := v.which.Validate(); err != nil {
-		return err
-	}
-	return v.output.Validate()
-}
+func (v *claimList) Validate() error { return cmp.Or(v.which.Validate(), v.output.Validate()) }
 
 func (v *claimList) Run(ctx context.Context) error {
 	if err := v.in.Complete(v.App); err != nil {

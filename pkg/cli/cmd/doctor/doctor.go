@@ -104,8 +104,6 @@ func completeChecks(_ *cobra.Command, _ []string, typed string) ([]string, cobra
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
-func (v *verb) Complete([]string) error { return nil }
-
 func (v *verb) Validate() error {
 	var unknown string
 	if v.checks, unknown = doctor.Select(v.only, v.skip); unknown != "" {

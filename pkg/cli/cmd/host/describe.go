@@ -133,7 +133,7 @@ func oneObject(h *view.Host) *unstructured.Unstructured {
 	if h.Node != nil {
 		row.node = h.Node.Name
 	}
-	o := hostObjects([]hostRow{row}).Items[0]
+	o := printer.NewView(hostKind, hostFields(row))
 	o.Object["leases"] = leases
-	return &o
+	return o
 }

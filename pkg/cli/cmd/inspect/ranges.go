@@ -136,19 +136,9 @@ node, and which are free in the pools that it may draw from.`,
 			long: `Show which addresses pods of a namespace have, which its claims keep, and which
 are free in the pools that it draws from, in the order in which these are tried.`,
 			example:   "  bcsnetctl inspect namespace shop\n  bcsnetctl inspect namespace shop -o json",
-			completes: first(resource.CompleteNamespaces(s)), check: resource.CheckNamespace,
+			completes: app.First(resource.CompleteNamespaces(s)), check: resource.CheckNamespace,
 			choose: (*view.Inspection).Namespace,
 		},
-	}
-}
-
-// first completes only the first argument.
-func first(complete cobra.CompletionFunc) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return complete(cmd, args, typed)
 	}
 }
 
@@ -175,11 +165,9 @@ func (v *inspection) object(found *view.Inspection, views []view.Ranges) *unstru
 		}
 		pools = append(pools, o)
 	}
-	o := map[string]any{
-		"apiVersion": app.ProgramName + "/v1", "kind": "Inspection", v.kind.name: v.name, "pools": pools,
-	}
+	o := map[string]any{v.kind.name: v.name, "pools": pools}
 	for _, p := range (view.Ranges{}).Parts() {
 		o[p.State] = app.Saturated(total[p.State])
 	}
-	return &unstructured.Unstructured{Object: o}
+	return printer.NewView("Inspection", o)
 }

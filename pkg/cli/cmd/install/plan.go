@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
@@ -103,8 +104,8 @@ func (v *install) planObject(err error) *unstructured.Unstructured {
 		})
 	}
 	o := map[string]any{
-		"apiVersion": app.ProgramName + "/v1", "kind": "Upgrade", "dryRun": v.DryRun.String(), "checks": checks,
-		"steps": steps, "rollouts": rollouts, "done": err == nil && v.DryRun == app.DryRunNone,
+		"dryRun": v.DryRun.String(), "checks": checks, "steps": steps, "rollouts": rollouts,
+		"done": err == nil && v.DryRun == app.DryRunNone,
 	}
 	if err != nil {
 		text, hint := v.Texts(err)
@@ -113,7 +114,7 @@ func (v *install) planObject(err error) *unstructured.Unstructured {
 			o["reason"] = string(f.Reason)
 		}
 	}
-	return &unstructured.Unstructured{Object: o}
+	return printer.NewView("Upgrade", o)
 }
 
 // intent returns what a step will do with its object: create, change, none, or apply if nobody has asked what that

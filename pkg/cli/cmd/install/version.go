@@ -69,8 +69,6 @@ the controller: its image, its replicas and which of them leads.`,
 	return cmd
 }
 
-func (v *versionVerb) Complete([]string) error { return nil }
-
 func (v *versionVerb) Validate() error {
 	if !slices.Contains([]string{"", "json", "yaml"}, v.format) {
 		return app.Usagef("there is no output format %q", v.format).WithHint("the formats are json, yaml")

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -118,9 +119,4 @@ func (v *hostChange) Complete(args []string) error {
 	return v.from.Read(v.App, args[1:])
 }
 
-func (v *hostChange) Validate() error {
-	if err := v.from.Validate(v.typed); err != nil {
-		return err
-	}
-	return v.output.Validate()
-}
+func (v *hostChange) Validate() error { return cmp.Or(v.from.Validate(v.typed), v.output.Validate()) }

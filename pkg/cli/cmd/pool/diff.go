@@ -68,7 +68,7 @@ func (v *poolDiff) Run(ctx context.Context) error {
 		return err
 	}
 	if v.output.Printer != nil {
-		err = v.output.Object(v.Out, diffObjects(all))
+		err = v.output.Object(v.Out, printer.NewViews("PoolDiff", all, diffFields))
 	} else {
 		err = v.write(all)
 	}

@@ -9,10 +9,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/importer/backup"
@@ -88,25 +86,16 @@ func samePool(a, b resource.Pool) bool {
 	return equality.Semantic.DeepEqual(backup.Kept(a.Stored).Object, backup.Kept(b.Stored).Object)
 }
 
-// diffObjects returns the comparison for -o json and similar formats.
-func diffObjects(all []change) *unstructured.UnstructuredList {
-	l := &unstructured.UnstructuredList{Object: map[string]any{
-		"apiVersion": app.ProgramName + "/v1", "kind": "PoolDiffList",
-	}}
-	for _, c := range all {
-		o := map[string]any{
-			"apiVersion": app.ProgramName + "/v1", "kind": "PoolDiff",
-			"pool": c.name, "action": c.action, "changes": fieldChanges(c),
-		}
-		switch c.action {
-		case actionRefused:
-			o["error"] = c.refused.Error()
-		case actionCreated, actionChanged:
-			o["effects"] = effectObject(c.effects)
-		}
-		l.Items = append(l.Items, unstructured.Unstructured{Object: o})
+// diffFields returns the fields of a comparison for -o json and similar formats.
+func diffFields(c change) map[string]any {
+	o := map[string]any{"pool": c.name, "action": c.action, "changes": fieldChanges(c)}
+	switch c.action {
+	case actionRefused:
+		o["error"] = c.refused.Error()
+	case actionCreated, actionChanged:
+		o["effects"] = effectObject(c.effects)
 	}
-	return l
+	return o
 }
 
 // fieldChanges returns the fields of the spec that differ, sorted by name.

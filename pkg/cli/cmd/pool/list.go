@@ -46,14 +46,7 @@ counted with it; bcsnetctl pool tree shows them.`,
 	return cmd
 }
 
-func (v *poolList) Complete([]string) error { return nil }
-
-func (v *poolList) Validate() error {
-	if err := v.which.Validate(); err != nil {
-		return err
-	}
-	return v.output.Validate()
-}
+func (v *poolList) Validate() error { return cmp.Or(v.which.Validate(), v.output.Validate()) }
 
 func (v *poolList) Run(ctx context.Context) error {
 	if v.output.Watch {

@@ -210,9 +210,7 @@ func treeObjects(networks []networkNode, depth int) *unstructured.Unstructured {
 		}
 		list = append(list, o)
 	}
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": app.ProgramName + "/v1", "kind": "PoolTree", "networks": list,
-	}}
+	return printer.NewView("PoolTree", map[string]any{"networks": list})
 }
 
 func (n poolNode) object(depth int) map[string]any {
