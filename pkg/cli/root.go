@@ -165,10 +165,7 @@ func group(cmd *cobra.Command, args []string) error {
 	if text := guess(cmd, args); text != "" {
 		return f.WithHint("%s", text)
 	}
-	var names []string
-	for _, sub := range cmd.Commands() {
-		names = append(names, sub.Name())
-	}
+	names := app.Map(cmd.Commands(), (*cobra.Command).Name)
 	// A short word is similar to many names.
 	if near := suggest.Nearest(args[0], names); near != "" && suggest.Distance(args[0], near) <= (len(args[0])+1)/3 {
 		return f.WithHint("did you mean %s %s?", cmd.CommandPath(), near)

@@ -18,10 +18,7 @@ const maxOffered = 200
 
 // CompleteAddresses offers addresses of the given states that are not named yet, with their holders.
 func CompleteAddresses(s *app.App, states ...lease.State) app.Completer {
-	var queries []LeaseQuery
-	for _, state := range states {
-		queries = append(queries, LeaseQuery{Status: state.String()})
-	}
+	queries := app.Map(states, func(state lease.State) LeaseQuery { return LeaseQuery{Status: state.String()} })
 	return CompleteLeases(s, queries...)
 }
 

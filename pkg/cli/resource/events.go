@@ -27,6 +27,9 @@ type Event struct {
 	Count  int32
 }
 
+// Object returns the event as stored.
+func (e Event) Object() unstructured.Unstructured { return *e.Stored }
+
 // ReadEvent decodes an event.
 func ReadEvent(stored *unstructured.Unstructured) (Event, error) {
 	e := Event{Event: &eventsv1.Event{}, Stored: stored, Count: 1}

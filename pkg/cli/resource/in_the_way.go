@@ -43,19 +43,14 @@ func (w InTheWay) Keepers() string {
 	for _, l := range w.Kept {
 		by[l.Claim]++
 	}
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(by)) {
-		parts = append(parts, fmt.Sprintf("%d for %s", by[name], name))
-	}
+	parts := app.Map(slices.Sorted(maps.Keys(by)),
+		func(name string) string { return fmt.Sprintf("%d for %s", by[name], name) })
 	return humanize.List(parts)
 }
 
 // Reserved returns the SetAside addresses as ranges.
 func (w InTheWay) Reserved() string {
-	var addrs []netip.Addr
-	for _, l := range w.SetAside {
-		addrs = append(addrs, l.Addr)
-	}
+	addrs := app.Map(w.SetAside, func(l lease.Lease) netip.Addr { return l.Addr })
 	return Spell(ipaddr.SetOfAddrs(addrs...))
 }
 

@@ -39,11 +39,7 @@ func CheckGroup(all []Pool, name string) error {
 
 // Given decodes pools by their specs, without arranging them side by side.
 func Given(all []Pool) []ipam.Pool {
-	given := make([]ipam.Pool, 0, len(all))
-	for _, p := range all {
-		given = append(given, store.Pool(p.BCSNetPool))
-	}
-	return given
+	return app.Map(all, func(p Pool) ipam.Pool { return store.Pool(p.BCSNetPool) })
 }
 
 // SideBySide returns pools by name with the addresses that each serves. A parent does not serve those of its groups.

@@ -86,11 +86,7 @@ func noAddress(word string) error {
 
 // RangesOf returns the ranges of entries.
 func RangesOf(entries []Entry) []netipx.IPRange {
-	var out []netipx.IPRange
-	for _, e := range entries {
-		out = append(out, e.IPRange)
-	}
-	return out
+	return app.Map(entries, func(e Entry) netipx.IPRange { return e.IPRange })
 }
 
 // RemoveEntries removes addresses from an address list. Entries without these addresses and invalid entries stay as

@@ -77,6 +77,39 @@ func ListPages(
 	}
 }
 
+// readAll lists all objects of a kind at one state, and decodes them.
+func readAll[T any](
+	ctx context.Context, s *app.App, api dynamic.ResourceInterface, options metav1.ListOptions,
+	read func(*unstructured.Unstructured) (T, error),
+) (all []T, err error) {
+	stored, err := ListPages(ctx, api, options)
+	if err != nil {
+		return nil, Explain(s, err)
+	}
+	for i := range stored {
+		one, err := read(&stored[i])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// readNamed reads objects by name. It fails if one is missing.
+func readNamed[K, T any](ctx context.Context, keys []K, get func(context.Context, K) (T, error)) (all []T, err error) {
+	var failed app.Several
+	for _, key := range keys {
+		one, err := get(ctx, key)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		all = append(all, one)
+	}
+	return all, failed.OrNil()
+}
+
 // learnedWithin bounds the wait for a kind that was installed a moment ago, and learnedEvery is the interval of the
 // attempts. Admission policies learn of a kind seconds after the API server serves it.
 const learnedWithin, learnedEvery = 15 * time.Second, 200 * time.Millisecond

@@ -84,10 +84,7 @@ func settingChange(was, now lease.Settings, name string) string {
 // SettingChanges describes the given settings that differ from the pool's present ones; empty if none do.
 func SettingChanges(g lease.Given, now lease.Settings) string {
 	was, _ := g.Settings(now)
-	var parts []string
-	for _, name := range g.Differs(now) {
-		parts = append(parts, settingChange(was, now, name))
-	}
+	parts := app.Map(g.Differs(now), func(name string) string { return settingChange(was, now, name) })
 	return strings.Join(parts, "; ")
 }
 

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/nodecheck"
 )
@@ -158,9 +159,6 @@ func isServing(pod *corev1.Pod) bool {
 }
 
 func podIPs(pod *corev1.Pod) string {
-	var out []string
-	for _, ip := range pod.Status.PodIPs {
-		out = append(out, ip.IP)
-	}
+	out := app.Map(pod.Status.PodIPs, func(ip corev1.PodIP) string { return ip.IP })
 	return strings.Join(out, " and ")
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -68,11 +67,7 @@ func (v *claimList) Run(ctx context.Context) error {
 		return err
 	}
 	if v.output.Printer != nil {
-		var items []unstructured.Unstructured
-		for _, c := range all {
-			items = append(items, *c.Stored)
-		}
-		return v.output.List(v.Out, items)
+		return v.output.List(v.Out, app.Map(all, resource.Claim.Object))
 	}
 	if err := printer.NewTable(&v.output, v.columns()).Write(v.Out, all); err != nil {
 		return err

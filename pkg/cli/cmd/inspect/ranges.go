@@ -155,10 +155,7 @@ func (v *inspection) object(found *view.Inspection, views []view.Ranges) *unstru
 			o["draws"] = !one.Beside
 		}
 		for _, p := range one.Parts() {
-			ranges := []any{}
-			for _, r := range p.Set.Ranges() {
-				ranges = append(ranges, ipaddr.FormatRange(r))
-			}
+			ranges := app.Map(p.Set.Ranges(), func(r netipx.IPRange) any { return ipaddr.FormatRange(r) })
 			n := ipaddr.SizeOfSet(p.Set)
 			total[p.State] = ipaddr.AddSaturated(total[p.State], n)
 			o[p.State] = map[string]any{"count": app.Saturated(n), "ranges": ranges}

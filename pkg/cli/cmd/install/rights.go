@@ -74,10 +74,8 @@ func (r rights) refusal() error {
 			missing[kind] = append(missing[kind], right.Verb)
 		}
 	}
-	var what []string
-	for _, kind := range slices.Sorted(maps.Keys(missing)) {
-		what = append(what, strings.Join(missing[kind], ", ")+" "+kind)
-	}
+	what := app.Map(slices.Sorted(maps.Keys(missing)),
+		func(kind string) string { return strings.Join(missing[kind], ", ") + " " + kind })
 	return app.Refuse(ipam.ReasonForbidden, "nothing was changed: you may not %s", strings.Join(what, "; ")).
 		WithHint("this needs an administrator of the cluster; who you are: kubectl auth whoami")
 }

@@ -238,10 +238,7 @@ func (v *poolDiff) sumUp(all []change) error {
 		}
 	}
 	if len(all) == 0 {
-		var names []string
-		for _, f := range v.files {
-			names = append(names, sourceName(f))
-		}
+		names := app.Map(v.files, sourceName)
 		v.Say.Note("no pools in %s", strings.Join(names, ", "))
 	} else {
 		v.Say.Note("%s: %s", humanize.Plural(len(all), "pool"), strings.Join(parts, ", "))

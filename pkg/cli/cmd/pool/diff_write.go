@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/yaml"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/importer/backup"
@@ -130,10 +131,8 @@ func effectObject(e effects) map[string]any {
 	for _, o := range e.overlaps {
 		overlaps = append(overlaps, map[string]any{"pool": o.Pool.Name, "addresses": ipaddr.FormatSet(o.Addrs)})
 	}
-	namespacesCutOff := []any{}
-	for _, n := range e.chain.cutOff {
-		namespacesCutOff = append(namespacesCutOff, map[string]any{"namespace": n.namespace, "leases": int64(n.held)})
-	}
+	namespacesCutOff := app.Map(e.chain.cutOff,
+		func(n namespaceShare) any { return map[string]any{"namespace": n.namespace, "leases": int64(n.held)} })
 	keepGiven, keepOldGateway := map[string]any{}, 0
 	for _, name := range e.changed {
 		if keepGiven[name] = int64(e.kept.By[name]); name == lease.SettingGateway {

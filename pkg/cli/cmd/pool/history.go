@@ -114,10 +114,8 @@ func changeColumns() []printer.Column[changeRow] {
 
 // changeFields returns the fields of a record for -o json and similar formats.
 func changeFields(r history.Record) map[string]any {
-	changes := []any{}
-	for _, c := range r.Changes {
-		changes = append(changes, map[string]any{"field": c.Field, "old": c.Old, "new": c.New})
-	}
+	changes := app.Map(r.Changes,
+		func(c history.FieldChange) any { return map[string]any{"field": c.Field, "old": c.Old, "new": c.New} })
 	return map[string]any{
 		"pool": r.Pool, "time": resource.TimeText(r.Time), "what": r.What, "by": r.By, "program": r.Program,
 		"generation": r.Generation, "changes": changes,

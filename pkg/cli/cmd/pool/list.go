@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -66,11 +65,7 @@ func (v *poolList) Run(ctx context.Context) error {
 		return err
 	}
 	if v.output.Printer != nil {
-		var items []unstructured.Unstructured
-		for _, p := range all {
-			items = append(items, *p.Stored)
-		}
-		return v.output.List(v.Out, items)
+		return v.output.List(v.Out, app.Map(all, resource.Pool.Object))
 	}
 	columns := resource.AddUp(resource.PoolColumns(v.App), all,
 		func(p resource.Pool) *v1.BCSNetPool { return p.BCSNetPool })

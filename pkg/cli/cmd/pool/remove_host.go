@@ -151,10 +151,7 @@ func (v *poolRemoveHost) report(gone []netip.Addr, others []string, left int, pa
 		v.Say.Note("nothing to take out of pool %s", v.name)
 		return
 	}
-	var names []string
-	for _, h := range gone {
-		names = append(names, h.String())
-	}
+	names := app.Map(gone, netip.Addr.String)
 	v.Say.Done("%s taken out of pool %s", app.Those("host", names), v.name)
 	switch {
 	case left == 0 && parent != "":

@@ -132,10 +132,7 @@ func conflictsStay(all []recovery.Conflict) error {
 	if len(all) == 0 {
 		return nil
 	}
-	var addrs []netip.Addr
-	for _, c := range all {
-		addrs = append(addrs, c.Addr)
-	}
+	addrs := app.Map(all, func(c recovery.Conflict) netip.Addr { return c.Addr })
 	stay := &app.Failure{
 		Code: app.ExitFindings, Message: fmt.Sprintf("%s %s: %s", humanize.Plural(len(all), "conflict"),
 			humanize.OneOr(len(all), "stays", "stay"), resource.Spell(ipaddr.SetOfAddrs(addrs...))),
@@ -156,10 +153,8 @@ func byPool(leases []lease.Lease) string {
 	for _, l := range leases {
 		n[l.Pool]++
 	}
-	var parts []string
-	for _, pool := range slices.Sorted(maps.Keys(n)) {
-		parts = append(parts, fmt.Sprintf("%d of pool %s", n[pool], pool))
-	}
+	parts := app.Map(slices.Sorted(maps.Keys(n)),
+		func(pool string) string { return fmt.Sprintf("%d of pool %s", n[pool], pool) })
 	return strings.Join(parts, ", ")
 }
 

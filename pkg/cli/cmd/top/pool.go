@@ -85,10 +85,7 @@ func (v *topPool) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows := make([]poolTop, 0, len(found))
-	for _, p := range found {
-		rows = append(rows, poolTop{p, &trend{now: v.Now}})
-	}
+	rows := app.Map(found, func(p resource.Pool) poolTop { return poolTop{p, &trend{now: v.Now}} })
 	slices.SortFunc(rows, v.order.compare)
 	if v.output.Printer != nil {
 		return v.output.Object(v.Out, printer.NewViews(poolKind, rows, v.fields))
@@ -116,10 +113,7 @@ func (v *topPool) watch(ctx context.Context) error {
 	}
 	show := func(w io.Writer, p poolTop) error { return v.output.Object(w, printer.NewView(poolKind, v.fields(p))) }
 	note := func(all []poolTop) string {
-		found := make([]resource.Pool, 0, len(all))
-		for _, p := range all {
-			found = append(found, p.Pool)
-		}
+		found := app.Map(all, func(p poolTop) resource.Pool { return p.Pool })
 		return resource.PoolSummary(v.App, v.which, found)
 	}
 	return follow.WatchObjects(ctx, v.App, follow.Source{Kind: resource.Of(v1.PoolResource), Which: v.which.Options()},

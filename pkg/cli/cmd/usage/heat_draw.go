@@ -112,10 +112,7 @@ const mapKind = "PoolUsage"
 func mapFields(m view.Map) map[string]any {
 	rows := []any{}
 	for _, r := range m.Rows {
-		cells := []any{}
-		for _, c := range r.Cells {
-			cells = append(cells, cellObject(m, c))
-		}
+		cells := app.Map(r.Cells, func(c view.Cell) any { return cellObject(m, c) })
 		rows = append(rows, map[string]any{"from": r.From.String(), "cells": cells})
 	}
 	return map[string]any{
