@@ -46,7 +46,6 @@ func writeReference(dir string) error {
 	return errors.Join(writeAll(dir, ".md", root, page), writeFile(filepath.Join(dir, "README.md"), index(root)))
 }
 
-// writeManPages writes a man page for every command.
 func writeManPages(dir string) error { return writeAll(dir, ".1", reference(), manPage) }
 
 // reference returns the root of the command tree as the pages show it.

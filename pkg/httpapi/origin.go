@@ -55,7 +55,6 @@ func sourceOf(r *http.Request) (netip.Addr, bool) {
 	return at.Addr().Unmap().WithZone(""), err == nil
 }
 
-// caller returns the source IP of a request.
 func caller(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

@@ -105,7 +105,6 @@ func (s *Service) answeredBy(next http.Handler) http.Handler {
 //go:embed openapi.yaml
 var openAPIYAML []byte
 
-// openAPI returns the served document.
 func openAPI() []byte {
 	out, err := yaml.YAMLToJSON(openAPIYAML)
 	if err != nil {

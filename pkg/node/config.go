@@ -133,7 +133,6 @@ func endpointsOf(slicesOf []*discoveryv1.EndpointSlice, portName string) []strin
 	return texts
 }
 
-// portOf returns the port with a name.
 func portOf(s *discoveryv1.EndpointSlice, name string) (uint16, bool) {
 	for _, p := range s.Ports {
 		if p.Port != nil && p.Name != nil && *p.Name == name && *p.Port > 0 && *p.Port <= 1<<16-1 {

@@ -115,7 +115,6 @@ func (h *health) check(ctx context.Context) {
 	}
 }
 
-// deliver delivers undelivered releases, if there are any.
 func deliver(ctx context.Context, o Options, log *slog.Logger) error {
 	n, err := undelivered.In(o.DataDir).Len()
 	if err != nil || n == 0 {

@@ -248,7 +248,6 @@ func (d decoder) decode(v any) (foreign bool, err error) {
 	return false, err
 }
 
-// decodeLease decodes one object.
 func decodeLease(body []byte) (lease.Lease, error) {
 	o, foreign, err := readObject(body)
 	if err != nil {

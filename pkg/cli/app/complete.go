@@ -14,7 +14,6 @@ import (
 // away.
 const CompletionEnv = "BCSNETCTL_COMPLETION_TIMEOUT"
 
-// completeTime returns the time limit of one completion.
 func completeTime() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv(CompletionEnv)); err == nil && d > 0 {
 		return d

@@ -86,7 +86,6 @@ func (d *Deletion) Run(ctx context.Context, s *app.App, all []Doomed) error {
 	return failed.OrNil()
 }
 
-// await waits until an object is gone.
 func (d *Deletion) await(ctx context.Context, s *app.App, o Doomed, limit time.Duration) error {
 	what, err := o.UntilGone(ctx, limit)
 	switch {

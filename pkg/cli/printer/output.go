@@ -40,7 +40,6 @@ func ObjectFormats() []string {
 // FormatCSV is the format for spreadsheets and other programs.
 const FormatCSV = "csv"
 
-// tableFormats lists the formats of tables.
 func tableFormats() []string { return []string{"table", "wide", FormatCSV} }
 
 // viewFormats lists the formats for views, which have no name in the cluster.
@@ -123,7 +122,6 @@ func (o *Output) Given() bool { return *o.Flags.OutputFormat != "" }
 // CSV reports whether tables are printed as comma-separated values.
 func (o *Output) CSV() bool { return *o.Flags.OutputFormat == FormatCSV }
 
-// wide reports whether tables have all columns.
 func (o *Output) wide() bool { return *o.Flags.OutputFormat == "wide" || o.CSV() }
 
 // Some formats a cell of names: the first few as kubectl does, or all of them with -o wide.

@@ -107,7 +107,6 @@ func (t *GrowingTable[T]) Write(w io.Writer, rows []T) error {
 	return t.render(w, lines)
 }
 
-// render prints lines of cells.
 func (t *GrowingTable[T]) render(w io.Writer, lines [][]string) error {
 	b := bufio.NewWriter(w)
 	widths := tw.NewMapper[int, int]()

@@ -79,7 +79,6 @@ func AllPools(ctx context.Context, s *app.App) ([]Pool, error) {
 	return api.List(ctx)
 }
 
-// onePool reads a pool of the cluster.
 func onePool(ctx context.Context, s *app.App, name string) (Pool, error) {
 	api, err := NewPools(s)
 	if err != nil {
@@ -220,7 +219,6 @@ func CompleteBlocks(s *app.App) app.Completer {
 	})
 }
 
-// blocksOf reads the blocks of one pool.
 func blocksOf(ctx context.Context, s *app.App, parent string) ([]Pool, error) {
 	all, err := AllPools(ctx, s)
 	return BlocksOf(all)[parent], err

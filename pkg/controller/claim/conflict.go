@@ -89,7 +89,6 @@ func (r *Reconciler) owner(ctx context.Context, c claim.Claim) ownerView {
 	return view
 }
 
-// conflict returns the condition Conflict of a claim.
 func conflict(view statusView) metav1.Condition {
 	condition := metav1.Condition{
 		Type: v1.ConditionConflict, Status: metav1.ConditionFalse, Reason: v1.ReasonNoConflict,

@@ -60,7 +60,6 @@ func (r *Reconciler) preallocate(ctx context.Context, s *scope) (result reconcil
 	return result, nil
 }
 
-// preallocated returns the condition Preallocated of a claim.
 func preallocated(c claim.Claim, view statusView) metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionPreallocated, Status: metav1.ConditionFalse}
 	has := humanize.Plural(view.stock.Has, "address")

@@ -151,7 +151,6 @@ func (r *reconciler) held(pool string) int {
 	return c.Active + c.Reserved
 }
 
-// groups returns the names of a pool's groups.
 func (r *reconciler) groups(pool string) []string {
 	blocks := r.index.Pools.BlocksOf(pool)
 	return slices.DeleteFunc(r.index.Pools.Children(pool),

@@ -119,7 +119,6 @@ func (r *reconciler) owns(o *v1.BCSNetPool) bool {
 
 func isGone(o *v1.BCSNetPool) bool { return o.Annotations[v1.HostnicGoneAnnotation] != "" }
 
-// ownerOf returns the namespace of a block.
 func ownerOf(o *v1.BCSNetPool) string {
 	if len(o.Spec.Namespaces) != 1 {
 		return ""

@@ -109,7 +109,6 @@ func (r *reconciler) concerns(o *v1.BCSNetPool) bool {
 	return false
 }
 
-// addrsOf returns the addresses of a block.
 func addrsOf(o *v1.BCSNetPool) (netip.Prefix, bool) {
 	if len(o.Spec.AvailableIPs) != 1 {
 		return netip.Prefix{}, false

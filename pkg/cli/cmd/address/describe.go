@@ -73,7 +73,6 @@ func (v *ipDescribe) Run(ctx context.Context) error {
 	return v.write(views)
 }
 
-// write prints the sections of each address.
 func (v *ipDescribe) write(views []view.Address) error {
 	var b bytes.Buffer
 	for i, one := range views {

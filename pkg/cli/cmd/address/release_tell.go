@@ -100,7 +100,6 @@ func losers(all []finding) (names []string) {
 	return names
 }
 
-// ending describes the effect of releasing an address.
 func (v *ipRelease) ending(f finding) leasing.Ending {
 	l := f.Lease
 	what := fmt.Sprintf("%s of pool %s: ", l.Addr, l.Pool)

@@ -125,7 +125,6 @@ func (v *nodesVerb) prepare(ctx context.Context) (*run, error) {
 	return r, nil
 }
 
-// announce says what a run would do.
 func (v *nodesVerb) announce(r *run) {
 	for _, t := range r.targets {
 		if t.Failure != nil {
@@ -148,7 +147,6 @@ func (v *nodesVerb) sumUp(nodes []nodecheck.Node, findings []nodecheck.Finding) 
 	return nil
 }
 
-// wasInterrupted reports whether the user interrupted the command.
 func wasInterrupted(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, context.Canceled)
 }

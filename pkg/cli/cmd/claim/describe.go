@@ -71,7 +71,6 @@ func (v *claimDescribe) Run(ctx context.Context) error {
 	return v.write(d)
 }
 
-// write prints all sections that are not empty.
 func (v *claimDescribe) write(d *view.Claim) error {
 	var b bytes.Buffer
 	v.link.With(d.Facts(v.App), "claim", d.FullName()).Write(&b, v.App, 12)

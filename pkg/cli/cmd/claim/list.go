@@ -110,7 +110,6 @@ func (v *claimList) columns() []printer.Column[resource.Claim] {
 	}
 }
 
-// watch prints the claims, then each change.
 func (v *claimList) watch(ctx context.Context) error {
 	show := func(w io.Writer, c resource.Claim) error { return v.output.Object(w, c.Stored) }
 	from := follow.Source{Kind: resource.Of(v1.ClaimResource), Which: v.which.Options(), Namespace: v.in.Name}

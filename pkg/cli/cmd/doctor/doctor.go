@@ -236,7 +236,6 @@ func (v *verb) sumUp(looked string, found []doctor.Finding, skipped int) error {
 	return nil
 }
 
-// notRun counts the checks that were skipped.
 func notRun(r doctor.Report) (n int) {
 	for _, ids := range r.Skipped {
 		n += len(ids)

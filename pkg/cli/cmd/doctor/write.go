@@ -157,7 +157,6 @@ func (v *verb) findingObjects(
 	return l
 }
 
-// listChecks lists the checks.
 func (v *verb) listChecks() error {
 	switch {
 	case v.output.Names():

@@ -67,7 +67,6 @@ func (v *hostDescribe) Run(ctx context.Context) error {
 	return v.write(h)
 }
 
-// write prints all sections that are not empty.
 func (v *hostDescribe) write(h *view.Host) error {
 	var b bytes.Buffer
 	v.link.With(h.Facts(v.App), "host", h.Host.String()).Write(&b, v.App, 6)

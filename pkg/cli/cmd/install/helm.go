@@ -75,7 +75,6 @@ func (v *install) adopt(ctx context.Context, c dynamic.Interface, steps []step) 
 	return nil
 }
 
-// rightsToForget returns the rights that forget needs.
 func rightsToForget() (r rights) {
 	for _, verb := range []string{"list", "delete"} {
 		r = append(r, authorizationv1.ResourceAttributes{

@@ -70,7 +70,6 @@ func (v *install) warned(name, what string) {
 	v.plan.checks = append(v.plan.checks, check{name, outcomeWarned, what})
 }
 
-// applied records the result of a step.
 func (p *plan) applied(s step, outcome string) {
 	if p.outcomes == nil {
 		p.outcomes = map[string]string{}

@@ -96,7 +96,6 @@ func (v *poolDescribe) print(d *view.Pool) error {
 	return v.output.Object(v.Out, o)
 }
 
-// write prints all sections that are not empty.
 func (v *poolDescribe) write(d *view.Pool) error {
 	var b bytes.Buffer
 	v.link.With(d.Facts(v.App), "pool", d.Name).Write(&b, v.App, 12)

@@ -64,7 +64,6 @@ func (c change) unified() (string, error) {
 	return string(lines), nil
 }
 
-// paintDiff colours the lines of a diff.
 func paintDiff(t terminal.Terminal, text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

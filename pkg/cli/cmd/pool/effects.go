@@ -104,7 +104,6 @@ type effect struct {
 	grave bool
 }
 
-// sayEffects prints effects.
 func sayEffects(s *app.App, all []effect) {
 	for _, line := range all {
 		if line.grave {
@@ -115,7 +114,6 @@ func sayEffects(s *app.App, all []effect) {
 	}
 }
 
-// say puts the effects into words.
 func (e effects) say() (out []effect) {
 	add := func(grave bool, format string, args ...any) {
 		out = append(out, effect{fmt.Sprintf(format, args...), grave})

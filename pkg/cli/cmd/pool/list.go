@@ -76,7 +76,6 @@ func (v *poolList) Run(ctx context.Context) error {
 	return nil
 }
 
-// watch prints the pools, then each change.
 func (v *poolList) watch(ctx context.Context) error {
 	summary := func(all []resource.Pool) string { return resource.PoolSummary(v.App, v.which, all) }
 	show := func(w io.Writer, p resource.Pool) error { return v.output.Object(w, p.Stored) }

@@ -76,7 +76,6 @@ func familyOf(p resource.Pool) string {
 	return "IPv4"
 }
 
-// warn prints the losses.
 func (l losses) warn(s *app.App) {
 	for _, name := range l.families {
 		s.Say.Warn("no pool has %s then: requests that name the network get no such address", name)

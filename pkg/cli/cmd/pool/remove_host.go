@@ -142,7 +142,6 @@ func listedOf(list []string, hosts []netip.Addr, nodes []resource.Node) (gone []
 	return gone, others
 }
 
-// report prints what was done.
 func (v *poolRemoveHost) report(gone []netip.Addr, others []string, left int, parent string) {
 	if len(others) > 0 {
 		v.Say.Note("not in pool %s: %s %s", v.name, humanize.OneOr(len(others), "node", "nodes"), humanize.List(others))

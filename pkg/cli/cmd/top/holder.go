@@ -101,7 +101,6 @@ func (v *topHolder) Run(ctx context.Context) error {
 	return nil
 }
 
-// watch prints the table, then each change.
 func (v *topHolder) watch(ctx context.Context, query resource.LeaseQuery) error {
 	show := func(w io.Writer, h holderTop) error {
 		return v.output.Object(w, printer.NewView(v.kind(), v.fields(h)))

@@ -98,7 +98,6 @@ func (v *topPool) Run(ctx context.Context) error {
 	return nil
 }
 
-// watch prints the table, then each change.
 func (v *topPool) watch(ctx context.Context) error {
 	trends := map[types.UID]*trend{}
 	read := func(u *unstructured.Unstructured) (poolTop, error) {

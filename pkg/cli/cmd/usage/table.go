@@ -159,7 +159,6 @@ func quotaUse(p ipam.Pool, taken []lease.Lease) []ipam.NamespaceUse {
 // fewBlocks is the number of a namespace's blocks that the table names.
 const fewBlocks = 3
 
-// table prints who takes how much.
 func (v *usage) table(rows []share) error {
 	if err := printer.Sorted(&v.output.Sort, rows,
 		func(r share) (printer.SortKey, error) { return v.output.Sort.Key(r.fields(v.by)) }); err != nil {
