@@ -65,7 +65,7 @@ func newRoot(s *app.App) *cobra.Command {
 		&cobra.Group{ID: "other", Title: "Other:"})
 	root.AddCommand(
 		pool.New(s, usage.NewOfPool(s)),
-		address.NewIP(s), address.NewLease(s), claim.New(s), host.New(s), host.NewReleaseHost(s), address.NewCleanup(s),
+		address.NewIP(s), address.NewLease(s), claim.New(s), host.New(s), host.NewReleaseHost(s),
 		usage.New(s), top.New(s), ui.New(s), inspect.New(s), inspect.NewTrace(s), inspect.NewExplain(s), doctor.New(s),
 		check.New(s),
 		rebuild.New(s),
