@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -126,6 +127,24 @@ func Create(
 		return !isUnlearned(err), nil
 	}) // err says more
 	return created, err
+}
+
+// CreateOurs creates an object of one of our kinds, without a status. With --dry-run=client it sends nothing. The error is
+// the API server's.
+func CreateOurs(
+	ctx context.Context, s *app.App, api dynamic.ResourceInterface, kind string, typed any,
+) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	if err != nil {
+		return nil, err
+	}
+	o := &unstructured.Unstructured{Object: content}
+	unstructured.RemoveNestedField(o.Object, "status")
+	o.SetGroupVersionKind(v1.GroupVersion.WithKind(kind))
+	if s.DryRun == app.DryRunClient {
+		return o, nil
+	}
+	return Create(ctx, api, o, metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: s.DryRun.Options()})
 }
 
 // isUnlearned reports whether an admission policy refused an object because it does not know the kind yet.
