@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,6 +25,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/controller/informers"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 // every is the interval in which the objects are compared with the document even without a hint of a difference. retry
@@ -270,4 +272,27 @@ func Patch(ctx context.Context, c client.Client, old, next *v1.BCSNetPool) (chan
 		return false, fmt.Errorf("changing pool %s: %w", old.Name, err)
 	}
 	return true, nil
+}
+
+// Mark records on a pool the ConfigMap from which it comes: its kind in a label, its name in an annotation.
+func Mark(o *v1.BCSNetPool, kind, annotation string, from types.NamespacedName) {
+	metav1.SetMetaDataLabel(&o.ObjectMeta, v1.SourceLabel, kind)
+	metav1.SetMetaDataAnnotation(&o.ObjectMeta, annotation, from.String())
+}
+
+// Change has the names of the objects that were changed in one way.
+type Change struct {
+	How   string
+	Names []string
+}
+
+// Describe formats changes, as in "created floatingip-10.0.70.0-24; deleted floatingip-10.0.71.0-24".
+func Describe(all ...Change) string {
+	var parts []string
+	for _, c := range all {
+		if len(c.Names) > 0 {
+			parts = append(parts, c.How+" "+humanize.List(c.Names))
+		}
+	}
+	return strings.Join(parts, "; ")
 }
