@@ -60,13 +60,13 @@ func (q *Queue) NodeChanged(addrs []netip.Addr, reselected []string) {
 // Rebound queues pools whose bound namespaces have changed.
 func (r *Reconciler) Rebound(names []string) {
 	for _, name := range names {
-		r.queue.Enqueue(name, conditions.WriteDelay)
+		r.Queue.Enqueue(name, conditions.WriteDelay)
 	}
 }
 
 // servedText describes the namespaces that a pool is for, by their number; empty for a pool of the default chain.
 func (r *Reconciler) servedText(p ipam.Pool) string {
-	named, matched := r.index.Pools.NamespacesOf(p.Name)
+	named, matched := r.Index.Pools.NamespacesOf(p.Name)
 	switch {
 	case p.InDefaultChain():
 		return ""
