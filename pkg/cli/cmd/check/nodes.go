@@ -150,3 +150,16 @@ func (v *nodesVerb) sumUp(nodes []nodecheck.Node, findings []nodecheck.Finding) 
 func wasInterrupted(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, context.Canceled)
 }
+
+// New returns the command check.
+func New(s *app.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "check", GroupID: "other",
+		Short: "Try out whether nodes give pods working addresses",
+		Long: `Try out, with pods that are deleted at the end, whether nodes give pods working
+addresses. To look for what is wrong without any pod: bcsnetctl doctor.`,
+		Example: `  bcsnetctl check nodes`,
+	}
+	cmd.AddCommand(newNodes(s))
+	return cmd
+}

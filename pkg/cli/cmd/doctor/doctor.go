@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -249,4 +250,18 @@ func countSeverities(found []doctor.Finding) map[doctor.Severity]int {
 		counts[f.Severity]++
 	}
 	return counts
+}
+
+// Examine returns a function for commands that change nothing if the cluster has problems. The function runs all checks
+// except skip, and returns the findings and the parts of the cluster that could not be read.
+func Examine(s *app.App) func(ctx context.Context, skip ...string) ([]doctor.Finding, []doctor.Part, error) {
+	return func(ctx context.Context, skip ...string) ([]doctor.Finding, []doctor.Part, error) {
+		checks, _ := doctor.Select(nil, skip)
+		snapshot, err := view.Snapshot(ctx, s, doctor.Reads(checks))
+		if err != nil {
+			return nil, nil, err
+		}
+		report := doctor.Examine(snapshot, checks)
+		return report.Findings, slices.Sorted(maps.Keys(report.Skipped)), nil
+	}
 }
