@@ -117,6 +117,15 @@ func (c *Claims) List(ctx context.Context, namespace string, which metav1.ListOp
 	return all, err
 }
 
+// AllClaims reads the claims of a namespace, or of all if it is empty, sorted by namespace and name.
+func AllClaims(ctx context.Context, s *app.App, namespace string, which metav1.ListOptions) ([]Claim, error) {
+	api, err := NewClaims(s)
+	if err != nil {
+		return nil, err
+	}
+	return api.List(ctx, namespace, which)
+}
+
 // servesShared reports whether the controller's namespace has a claim of this name that serves the pods of another
 // namespace.
 func (c *Claims) servesShared(ctx context.Context, name, namespace string) (bool, error) {

@@ -70,23 +70,6 @@ func CompleteNetworks(s *app.App) app.Completer {
 	}))
 }
 
-// AllPools reads all pools of the cluster.
-func AllPools(ctx context.Context, s *app.App) ([]Pool, error) {
-	api, err := NewPools(s)
-	if err != nil {
-		return nil, err
-	}
-	return api.List(ctx)
-}
-
-func onePool(ctx context.Context, s *app.App, name string) (Pool, error) {
-	api, err := NewPools(s)
-	if err != nil {
-		return Pool{}, err
-	}
-	return api.Get(ctx, name)
-}
-
 // CompletePoolFirst offers pools as the first argument, then the values that of returns for the pool.
 func CompletePoolFirst(s *app.App, of func(Pool) []string) app.Completer {
 	if of == nil {
@@ -116,7 +99,7 @@ func CompletePoolNodes(s *app.App) app.Completer {
 // poolThen offers pools as the first argument, then the words of the named pool.
 func poolThen(s *app.App, words func(context.Context, Pool, []string) ([]string, error)) app.Completer {
 	then := s.Offer(func(ctx context.Context, args []string) ([]string, error) {
-		p, err := onePool(ctx, s, args[0])
+		p, err := OnePool(ctx, s, args[0])
 		if err != nil {
 			return nil, err
 		}
@@ -189,7 +172,7 @@ func CompleteBound(s *app.App) app.Completer {
 		if len(args) == 0 {
 			return nil, nil
 		}
-		p, err := onePool(ctx, s, args[0])
+		p, err := OnePool(ctx, s, args[0])
 		if err != nil {
 			return nil, err
 		}
@@ -248,11 +231,7 @@ func CompletePods(s *app.App, in *InNamespace) app.Completer {
 // completeClaimNames offers the claims of all namespaces as NAMESPACE/NAME.
 func completeClaimNames(s *app.App) app.Completer {
 	return s.Offer(func(ctx context.Context, _ []string) (out []string, err error) {
-		api, err := NewClaims(s)
-		if err != nil {
-			return nil, err
-		}
-		all, err := api.List(ctx, "", metav1.ListOptions{})
+		all, err := AllClaims(ctx, s, "", metav1.ListOptions{})
 		for _, c := range all {
 			out = append(out, cobra.CompletionWithDesc(c.FullName(), OwnerText(c.BCSNetIPClaim)))
 		}
@@ -263,14 +242,10 @@ func completeClaimNames(s *app.App) app.Completer {
 // CompleteClaims offers the claims of the namespace that are not named yet.
 func CompleteClaims(s *app.App, in *InNamespace) app.Completer {
 	return s.Offer(func(ctx context.Context, args []string) (out []string, err error) {
-		api, err := NewClaims(s)
-		if err != nil {
-			return nil, err
-		}
 		if err := in.Complete(s); err != nil {
 			return nil, err
 		}
-		all, err := api.List(ctx, in.Name, metav1.ListOptions{})
+		all, err := AllClaims(ctx, s, in.Name, metav1.ListOptions{})
 		for _, c := range all {
 			if !slices.Contains(args, c.Name) {
 				out = append(out, cobra.CompletionWithDesc(c.Name, OwnerText(c.BCSNetIPClaim)))

@@ -250,6 +250,23 @@ func Values(list []string) []any {
 // PoolKind is the kind of a pool.
 const PoolKind = "BCSNetPool"
 
+// AllPools reads all pools of the cluster.
+func AllPools(ctx context.Context, s *app.App) ([]Pool, error) {
+	api, err := NewPools(s)
+	if err != nil {
+		return nil, err
+	}
+	return api.List(ctx)
+}
+
+func OnePool(ctx context.Context, s *app.App, name string) (Pool, error) {
+	api, err := NewPools(s)
+	if err != nil {
+		return Pool{}, err
+	}
+	return api.Get(ctx, name)
+}
+
 // ChoosePools reads the named pools without duplicates, or all pools if none is named.
 func ChoosePools(ctx context.Context, s *app.App, names []string) ([]Pool, error) {
 	api, err := NewPools(s)

@@ -89,11 +89,7 @@ func ofPool(ctx context.Context, v *ipRelease) ([]lease.Lease, error) {
 	if err != nil || len(held) > 0 {
 		return held, err
 	}
-	api, err := resource.NewPools(v.App)
-	if err != nil {
-		return nil, err
-	}
-	_, err = api.Get(ctx, v.word)
+	_, err = resource.OnePool(ctx, v.App, v.word)
 	return nil, err
 }
 

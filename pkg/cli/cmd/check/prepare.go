@@ -66,11 +66,7 @@ func (r *run) choosePool(ctx context.Context) error {
 	if r.pool == "" {
 		return nil
 	}
-	api, err := resource.NewPools(r.App)
-	if err != nil {
-		return err
-	}
-	p, err := api.Get(ctx, r.pool)
+	p, err := resource.OnePool(ctx, r.App, r.pool)
 	if err != nil {
 		return err
 	}

@@ -54,11 +54,7 @@ func (v *claimList) Run(ctx context.Context) error {
 	if v.output.Watch {
 		return v.watch(ctx)
 	}
-	api, err := resource.NewClaims(v.App)
-	if err != nil {
-		return err
-	}
-	all, err := api.List(ctx, v.in.Name, v.which.Options())
+	all, err := resource.AllClaims(ctx, v.App, v.in.Name, v.which.Options())
 	if err != nil {
 		return err
 	}

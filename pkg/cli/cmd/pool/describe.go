@@ -59,11 +59,7 @@ func (v *poolDescribe) Validate() error {
 }
 
 func (v *poolDescribe) Run(ctx context.Context) error {
-	api, err := resource.NewPools(v.App)
-	if err != nil {
-		return err
-	}
-	p, err := api.Get(ctx, v.name)
+	p, err := resource.OnePool(ctx, v.App, v.name)
 	if err != nil {
 		return err
 	}
