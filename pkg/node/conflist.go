@@ -115,25 +115,14 @@ func (o *Options) preferred() string {
 	if o.ConflistFile == "" {
 		return ""
 	}
-	files, err := libcni.ConfFiles(o.NetDir, []string{".conf", ".conflist", ".json"})
+	names, err := earlierConflists(*o)
 	if err != nil {
 		return "" // the installation reports the error
 	}
-	ours, err := o.written()
-	if err != nil {
-		return ""
-	}
-	var names []string
-	for _, path := range files {
-		name := filepath.Base(path)
-		if name >= o.ConflistName || slices.Contains(ours, name) {
-			continue
-		}
-		text, err := readFile(path)
-		if err == nil && usable(name, text) && !namesOurs(text) && !isMultus(text) {
-			names = append(names, name)
-		}
-	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		text, err := readFile(filepath.Join(o.NetDir, name))
+		return err != nil || !usable(name, text) || namesOurs(text) || isMultus(text)
+	})
 	if len(names) == 0 {
 		return ""
 	}
