@@ -194,8 +194,7 @@ func (k Looks) podStateOf(
 	}
 	text := map[gone.Check]string{
 		gone.PodGone: "is gone", gone.PodReplaced: "is gone; there is another of its name",
-		gone.PodEnded: "has ended (" +
-			cmp.Or(string(pod.phase), "Succeeded or Failed") + ")",
+		gone.PodEnded: "has ended (" + cmp.Or(string(pod.phase), "Succeeded or Failed") + ")",
 	}[d.Check]
 	if d.Check == gone.PodGone && pod.Pod != nil {
 		text = "is being deleted, and its host is out of service"
