@@ -56,25 +56,21 @@ const EventGroupField = "regarding.apiVersion"
 // maxEvents bounds the events in a description.
 const maxEvents = 10
 
-// RecentEvents lists the newest events of the object with a UID, newest first. An empty namespace means all.
-func RecentEvents(ctx context.Context, s *app.App, namespace string, uid types.UID) ([]Event, error) {
+// ListEvents lists the events of a namespace that a field selector selects. An empty namespace means all.
+func ListEvents(ctx context.Context, s *app.App, namespace, selector string) ([]Event, error) {
 	c, err := s.Dynamic()
 	if err != nil {
 		return nil, err
 	}
-	found, err := ListPages(ctx, c.Resource(EventResource()).Namespace(namespace), metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("regarding.uid", string(uid)).String(),
-	})
+	api := c.Resource(EventResource()).Namespace(namespace)
+	return readAll(ctx, s, api, metav1.ListOptions{FieldSelector: selector}, ReadEvent)
+}
+
+// RecentEvents lists the newest events of the object with a UID, newest first. An empty namespace means all.
+func RecentEvents(ctx context.Context, s *app.App, namespace string, uid types.UID) ([]Event, error) {
+	out, err := ListEvents(ctx, s, namespace, fields.OneTermEqualSelector("regarding.uid", string(uid)).String())
 	if err != nil {
 		return nil, err
-	}
-	var out []Event
-	for _, item := range found {
-		e, err := ReadEvent(&item)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, e)
 	}
 	slices.SortFunc(out, func(a, b Event) int {
 		return cmp.Or(b.When.Compare(a.When), cmp.Compare(a.Reason, b.Reason))
