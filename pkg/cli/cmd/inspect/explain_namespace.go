@@ -41,7 +41,7 @@ With --node it is what holds for pods there. The exit code is 3 when there is no
 pool for the namespace.`,
 		Example: "  bcsnetctl explain namespace payments\n  bcsnetctl explain namespace payments --node node-1 " +
 			"-o json",
-		ValidArgsFunction: first(resource.CompleteNamespaces(s)),
+		ValidArgsFunction: app.First(resource.CompleteNamespaces(s)),
 	}
 	cmd.Flags().StringVar(&v.node, "node", "", "as for pods on this `NODE`")
 	app.CompleteWith(cmd, "node", resource.CompleteNodes(s))
