@@ -79,7 +79,8 @@ func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, er
 		Metrics:                 metricsserver.Options{BindAddress: "0"}, // ours shows more
 		HealthProbeBindAddress:  "0",                                     // ours, too
 		GracefulShutdownTimeout: new(5 * time.Second),
-		Controller:              ctrlconfig.Controller{CacheSyncTimeout: 365 * 24 * time.Hour, SkipNameValidation: new(true)},
+		Controller: ctrlconfig.Controller{CacheSyncTimeout: 365 * 24 * time.Hour,
+			SkipNameValidation: new(true)},
 		NewCache: func(cfg *rest.Config, o cache.Options) (cache.Cache, error) {
 			c, err := cache.New(cfg, o)
 			return eagerCache{c}, err

@@ -129,8 +129,8 @@ func Create(
 	return created, err
 }
 
-// CreateOurs creates an object of one of our kinds, without a status. With --dry-run=client it sends nothing. The error is
-// the API server's.
+// CreateOurs creates an object of one of our kinds, without a status. With --dry-run=client it sends nothing. The error
+// is the API server's.
 func CreateOurs(
 	ctx context.Context, s *app.App, api dynamic.ResourceInterface, kind string, typed any,
 ) (*unstructured.Unstructured, error) {

@@ -112,8 +112,8 @@ func readyCondition(c claim.Claim, s *v1.BCSNetIPClaimStatus, view statusView) m
 	case view.problem != "":
 		return not(v1.ReasonInvalidSpec, "%s", view.problem)
 	case c.Deleting && c.Managed:
-		return not(v1.ReasonClaimReleasing, "the claim goes when what it kept has gone back, and is made again for the "+
-			"pods that have its addresses")
+		return not(v1.ReasonClaimReleasing,
+			"the claim goes when what it kept has gone back, and is made again for the pods that have its addresses")
 	case c.Deleting && s.Held == 0:
 		return not(v1.ReasonClaimReleasing,
 			"the claim goes when requests that began before its deletion have ended, within seconds")

@@ -184,7 +184,8 @@ func (v *claimCreate) warnOfOwner(ctx context.Context, w workload.Workload) erro
 }
 
 func (v *claimCreate) create(ctx context.Context, api *resource.Claims) (*unstructured.Unstructured, error) {
-	created, err := resource.CreateOurs(ctx, v.App, api.API.Namespace(v.object.Namespace), resource.ClaimKind, &v.object)
+	in := api.API.Namespace(v.object.Namespace)
+	created, err := resource.CreateOurs(ctx, v.App, in, resource.ClaimKind, &v.object)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return nil, app.Refuse(app.ReasonClaimExists, "there is a claim %s/%s already", v.object.Namespace,

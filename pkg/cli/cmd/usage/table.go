@@ -165,7 +165,8 @@ func (v *usage) table(rows []share) error {
 		return err
 	}
 	if v.output.Printer != nil {
-		return v.output.Object(v.Out, printer.NewViews("Usage", rows, func(r share) map[string]any { return r.fields(v.by) }))
+		shown := printer.NewViews("Usage", rows, func(r share) map[string]any { return r.fields(v.by) })
+		return v.output.Object(v.Out, shown)
 	}
 	columns := []printer.Column[share]{
 		{Name: strings.ToUpper(v.by), Cell: func(r share) string { return r.who }},
