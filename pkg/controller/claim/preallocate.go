@@ -62,31 +62,27 @@ func (r *Reconciler) preallocate(ctx context.Context, s *scope) (result reconcil
 	return result, nil
 }
 
-// preallocated returns the condition Preallocated of a claim.
 func preallocated(c claim.Claim, view statusView) metav1.Condition {
-	condition := metav1.Condition{Type: v1.ConditionPreallocated, Status: metav1.ConditionFalse}
+	not := func(reason, format string, args ...any) metav1.Condition {
+		return conditions.New(v1.ConditionPreallocated, false, reason, format, args...)
+	}
 	has := humanize.Plural(view.stock.Has, "address")
 	switch {
 	case view.problem != "":
-		condition.Reason, condition.Message = v1.ReasonInvalidSpec, view.problem
+		return not(v1.ReasonInvalidSpec, "%s", view.problem)
 	case c.Deleting:
-		condition.Reason, condition.Message = v1.ReasonClaimReleasing, "the claim is being deleted"
+		return not(v1.ReasonClaimReleasing, "the claim is being deleted")
 	case view.failure != nil:
-		condition.Reason, condition.Message = view.failure.reason,
-			conditions.Clip(fmt.Sprintf("the claim has %s of a family so far, and cannot take more: %s", has,
-				view.failure.message), conditions.MaxNote)
+		return not(view.failure.reason, "%s", conditions.Clip(fmt.Sprintf(
+			"the claim has %s of a family so far, and cannot take more: %s", has, view.failure.message),
+			conditions.MaxNote))
 	case view.taking:
-		condition.Reason, condition.Message = v1.ReasonTaking,
-			fmt.Sprintf("the claim has %s of a family so far and takes more", has)
+		return not(v1.ReasonTaking, "the claim has %s of a family so far and takes more", has)
 	case view.stock.Missing > 0:
-		condition.Reason = string(view.stock.Why.Reason)
-		condition.Message = fmt.Sprintf("the claim has %s of a family, %d more cannot be had: %s", has,
+		return not(string(view.stock.Why.Reason), "the claim has %s of a family, %d more cannot be had: %s", has,
 			view.stock.Missing, view.stock.Why.Message)
-	default:
-		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonComplete
-		condition.Message = fmt.Sprintf("the claim has %s of a family", has)
 	}
-	return condition
+	return conditions.New(v1.ConditionPreallocated, true, v1.ReasonComplete, "the claim has %s of a family", has)
 }
 
 // unclaimedFor is the age below which addresses without a claim count as left by an interrupted preallocation. Older
