@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -168,4 +171,38 @@ func TestMovesAfterARestore(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestObjectWithoutItsStatus: a backup without status brought an object back with its finalizer. Nobody gets its address
+// until somebody frees it: a pod may run with it.
+func TestObjectWithoutItsStatus(t *testing.T) {
+	s := newSite("9")
+	a := s.addr(9)
+	_ = newReplica(t, s.pool) // installs the kinds
+	o := &v1.BCSNetIP{
+		ObjectMeta: metav1.ObjectMeta{Name: ipaddr.ObjectName(a), Finalizers: []string{v1.HeldFinalizer}},
+		Spec:       v1.BCSNetIPSpec{Pool: s.pool.Name, Mask: 24, Gateway: s.addr(254).String()},
+	}
+	if err := cluster.AdminFor(t).Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	r := newReplica(t, s.pool)
+	p := newPod(t, "no-status", s.host, r)
+	refused := func(request Request, why string) {
+		if got, err := r.Allocate(t.Context(), request); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("ADD: %v, %v; want %q", got, err, why)
+		}
+	}
+	refused(s.of(p, "no-status"), "1 otherwise in use")
+	named := s.of(p, "no-status-named")
+	named.Addrs = []netip.Addr{a}
+	refused(named, "lost its record")
+	anybody := func(lease.Lease) bool { return true }
+	if _, err := FreeLease(t.Context(), r.leases, r.lease(a), lease.Change{}, anybody); err != nil {
+		t.Fatal(err)
+	}
+	controlplane.Eventually(t, func() error {
+		_, err := r.Allocate(t.Context(), s.of(p, "no-status"))
+		return err
+	})
 }

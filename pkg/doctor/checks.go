@@ -249,7 +249,7 @@ func addressChecks() []Check {
 		Meaning: "The object of the address says that it is free, but has a finalizer, holder or claim. " +
 			"Somebody has emptied its status, for example by kubectl edit, while no controller ran that " +
 			"remembers the lease: a running one writes it again at once.",
-		Impact: "the address may be handed out although somebody has it",
+		Impact: "somebody may have the address; with the finalizer nobody else gets it, without it anybody may",
 		Mend: "If a running pod reports the address, `bcsnetctl rebuild` creates the lease again. Otherwise " +
 			"find its owner and give it back (`bcsnetctl ip allocate`), or reserve it (`bcsnetctl ip reserve`).",
 	}, {

@@ -28,6 +28,7 @@ const (
 	AddressReserved
 	AddressQuarantined
 	AddressBeingDeleted
+	AddressEmptied
 	AddressMissing
 	AddressBeingGiven
 	AddressCooling

@@ -70,6 +70,9 @@ func (k Kind) addressTaken() (message, hint string) {
 			"ask for another address; see who reported it: bcsnetctl ip describe {address}"
 	case AddressBeingDeleted:
 		return "the object of address {address} of pool {pool} is being deleted", "ask again in a moment"
+	case AddressEmptied:
+		return "address {address} of pool {pool} lost its record: it is free by its status, and has the finalizer of " +
+			"an address in use", "ask for another address; see what to do: bcsnetctl doctor"
 	case AddressMissing:
 		return "the object of address {address} of pool {pool} was deleted while the address was in use ({by}); " +
 			"it is being restored", "ask for another address, or again in a moment"

@@ -20,7 +20,7 @@ func Emptied(old, r *Record) bool {
 	if old.State == lease.Available || r.State != lease.Available || failpoint.Broken("emptied") {
 		return false
 	}
-	return r.Has(flagFinalizer) && !r.Has(FlagDeleting) || old.Updated != 0 && (r.Updated == 0 ||
+	return r.Has(FlagFinalizer) && !r.Has(FlagDeleting) || old.Updated != 0 && (r.Updated == 0 ||
 		r.Updated == old.Updated)
 }
 

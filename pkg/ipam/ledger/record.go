@@ -73,7 +73,8 @@ type extra struct {
 const (
 	// FlagDeleting means that the object is being deleted.
 	FlagDeleting = 1 << iota
-	flagFinalizer
+	// FlagFinalizer means that the object has the finalizer of an address in use.
+	FlagFinalizer
 	flagForeign
 	flagPackedContainer
 	flagPackedUID
@@ -105,7 +106,7 @@ func Pack(l lease.Lease) *Record {
 		}
 	}
 	r.set(FlagDeleting, l.Deleting)
-	r.set(flagFinalizer, l.HeldFinalizer)
+	r.set(FlagFinalizer, l.HeldFinalizer)
 	r.set(flagForeign, l.Foreign)
 	r.set(flagPackedContainer, container.packed)
 	r.set(flagPackedUID, uid.packed)
@@ -129,7 +130,7 @@ func (r *Record) Lease() lease.Lease {
 		Updated:       FromNanos(r.Updated),
 		History:       r.History(),
 		Deleting:      r.Has(FlagDeleting),
-		HeldFinalizer: r.Has(flagFinalizer),
+		HeldFinalizer: r.Has(FlagFinalizer),
 		Foreign:       r.Has(flagForeign),
 	}
 	if r.extra != nil {

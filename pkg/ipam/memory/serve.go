@@ -56,10 +56,12 @@ func (x *State) Refresh(a netip.Addr) {
 	}
 }
 
-// occupied reports whether an address cannot be handed out at present, its cooldown apart.
+// occupied reports whether an address cannot be handed out at present, its cooldown apart. A free record with the
+// finalizer of an address in use lost its status: a backup that has no status may have been restored.
 func (x *State) occupied(a netip.Addr) bool {
 	if r := x.Leases.Record(a); r != nil &&
-		(r.State != lease.Available || r.Has(ledger.FlagDeleting) && !failpoint.Broken("deleting")) {
+		(r.State != lease.Available || r.Has(ledger.FlagFinalizer) && !failpoint.Broken("emptied") ||
+			r.Has(ledger.FlagDeleting) && !failpoint.Broken("deleting")) {
 		return true
 	}
 	if _, held := x.Assumed.ByAddr[a]; held {

@@ -173,6 +173,8 @@ func (x *Picker) usedBy(a netip.Addr, w ipam.PickRequest) (facts explain.Facts, 
 			return keptByNobody(r.Lease()), nil
 		case r.Has(ledger.FlagDeleting):
 			return explain.Facts{Kind: explain.AddressBeingDeleted}, nil
+		case r.Has(ledger.FlagFinalizer):
+			return explain.Facts{Kind: explain.AddressEmptied}, nil
 		}
 	}
 	if r, ok := x.state.Missing.Gone[a]; ok {
