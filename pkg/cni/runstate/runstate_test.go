@@ -20,7 +20,8 @@ func TestState(t *testing.T) {
 	}
 	at := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
 	want := State{AnsweredAt: at, Replica: "http://a", Receipt: "r", PoolsFull: &Full{At: at, Message: "m"}}
-	if err := d.write(want); err != nil {
+	write := func() error { return d.Update(func(s *State) { *s = want }) }
+	if err := write(); err != nil {
 		t.Fatal(err)
 	}
 	got, err := d.Read()
@@ -46,7 +47,7 @@ func TestState(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}
-	if err := d.write(want); err != nil {
+	if err := write(); err != nil {
 		t.Errorf("over a damaged one: %v", err)
 	}
 	if files, err := os.ReadDir(string(d)); err != nil || len(files) != 1 {

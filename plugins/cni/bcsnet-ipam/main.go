@@ -5,6 +5,7 @@ import (
 	"context"
 	"log"
 	"os"
+	"runtime"
 
 	"github.com/containernetworking/cni/pkg/skel"
 
@@ -15,6 +16,7 @@ import (
 var version = "dev"
 
 func main() {
+	runtime.GOMAXPROCS(1) // the steps of a call follow each other: further threads would look for work in vain
 	plugin := ipam.New(os.Stdout, os.Stderr)
 	if len(os.Args) > 1 && os.Args[1] == "drain" {
 		os.Exit(plugin.Drain(context.Background(), os.Args[2:]))
