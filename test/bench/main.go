@@ -52,7 +52,7 @@ func main() {
 	switch {
 	case bed.Inside():
 		do = func() error { return measureNodes(ctx, o.rounds) }
-	case os.Getenv(insideVariable) != "":
+	case os.Getenv(insideVariable) != "" && *handler == "": // the handler inherits the environment
 		do = func() error { return measureNeighbours(ctx, o) }
 	}
 	if err := do(); err != nil {

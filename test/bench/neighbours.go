@@ -170,6 +170,9 @@ func (s *street) take(ctx context.Context, turns int, m *match) error {
 		say("%s, %d at once: turn %d of %d", m.way(), m.AtOnce, turn, turns)
 		for i := range s.rivals {
 			r := s.rivals[(turn+i)%len(s.rivals)]
+			if r.name == whereabouts && m.AtOnce > 1 && turn != 1 {
+				continue // a crowd waits for its lock, for up to a minute
+			}
 			took, err := s.turn(ctx, r, m, turn)
 			if err != nil {
 				return fmt.Errorf("%s: %w", r.name, err)

@@ -62,6 +62,28 @@ func TestState(t *testing.T) {
 	}
 }
 
+// TestUnchanged has changes that leave the state as it is: nothing is written.
+func TestUnchanged(t *testing.T) {
+	d := Dir(t.TempDir())
+	if err := d.Update(func(s *State) { s.Replica = "http://a" }); err != nil {
+		t.Fatal(err)
+	}
+	file := func() os.FileInfo {
+		info, err := os.Stat(filepath.Join(string(d), stateFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	before := file()
+	if err := d.Update(func(s *State) { s.Replica = "http://a" }); err != nil || !os.SameFile(before, file()) {
+		t.Errorf("written again: %v", err)
+	}
+	if err := d.Update(func(s *State) { s.Replica = "http://b" }); err != nil || os.SameFile(before, file()) {
+		t.Errorf("not written: %v", err)
+	}
+}
+
 // lines returns the calls in a file.
 func lines(t *testing.T, path string) (all []Call) {
 	t.Helper()
