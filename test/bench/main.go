@@ -147,9 +147,9 @@ type part struct {
 	run  func(*bench, context.Context) error
 }
 
-// together lists all parts but neighboursPart and nodesPart, those that share a control plane side by side. The largest pool, the
-// overload, the policies, HTTPS and the plugin each have a control plane with nothing but their own objects; the
-// command line and the pages share one.
+// together lists all parts but neighboursPart and nodesPart, those that share a control plane side by side. The largest
+// pool, the overload, the policies, HTTPS and the plugin each have a control plane with nothing but their own objects;
+// the command line and the pages share one.
 func together() [][]part {
 	return [][]part{
 		{

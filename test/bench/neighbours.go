@@ -35,15 +35,18 @@ const (
 )
 
 // turnTimes are the wall time of all ADDs and then all DELs of a turn, and the processor time of their processes.
-type turnTimes struct{ Wall, CPU time.Duration }
+type turnTimes struct {
+	Wall time.Duration `json:"wall"`
+	CPU  time.Duration `json:"cpu"`
+}
 
 // match has the turns of each plugin, in one way to call them.
 type match struct {
 	// Below is the main plugin that calls the IPAM plugins; empty if they are called directly.
-	Below string
+	Below string `json:"below"`
 	// AtOnce is the number of containers of a turn.
-	AtOnce int
-	Turns  map[string][]turnTimes
+	AtOnce int                    `json:"atOnce"`
+	Turns  map[string][]turnTimes `json:"turns"`
 }
 
 // neighbours measures IPAM plugins beside each other: this program a second time, in a network namespace.

@@ -33,9 +33,10 @@ func (p *plugin) rivals(ctx context.Context) (all []rival, path string, err erro
 	}
 	bin := filepath.Join(root, "bin")
 	reference, others := filepath.Join(bin, "cni"), filepath.Join(bin, "neighbours")
+	local := fmt.Sprintf(`{"type":%q,"dataDir":%q,"ranges":[[{"subnet":"10.96.0.0/22"}]]}`, hostLocal,
+		filepath.Join(p.dir, "local"))
 	all = []rival{
-		{name: hostLocal, program: filepath.Join(reference, hostLocal), ipam: fmt.Sprintf(
-			`{"type":%q,"dataDir":%q,"ranges":[[{"subnet":"10.96.0.0/22"}]]}`, hostLocal, filepath.Join(p.dir, "local"))},
+		{name: hostLocal, program: filepath.Join(reference, hostLocal), ipam: local},
 		{name: ours, program: p.program, ipam: fmt.Sprintf(`{"type":%q}`, ours)},
 	}
 	if _, err := os.Stat(filepath.Join(others, whereabouts)); err != nil {

@@ -12,8 +12,8 @@ const (
 )
 
 const rivalsHead = "| called | containers at once | plugin | wall time | processor time of a container | of " +
-	"host-local's wall time, turn by turn: median (quartiles) | goal | reached | of host-local's processor time | goal | " +
-	"reached |"
+	"host-local's wall time, turn by turn: median (quartiles) | goal | reached | of host-local's processor time | " +
+	"goal | reached |"
 
 // way says how the plugins were called.
 func (m match) way() string {
@@ -36,7 +36,7 @@ func (r *report) match(m match) {
 			walls, cpus = append(walls, t.Wall), append(cpus, t.CPU/time.Duration(m.AtOnce))
 		}
 		goal := func(of func(result) float64, most float64) string {
-			if name != ours {
+			if name != ours || m.Below == "" {
 				return " | "
 			}
 			return fmt.Sprintf("≤ %.2f | %s", most, yesNo(ratios(all, local, of)[len(all)/2] <= most))

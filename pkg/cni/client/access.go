@@ -74,8 +74,8 @@ func (f Files) tlsConfig(serverName string) (*tls.Config, error) {
 	}
 	return &tls.Config{
 		RootCAs: pool, ServerName: serverName, MinVersion: tls.VersionTLS12,
-		// A process pays for each handshake, and the default's ML-KEM is a tenth of what it pays. It would keep what was
-		// recorded from the computers of later years; the token, the only secret, ends within hours.
+		// Without the default's ML-KEM, which takes a tenth of a call's processor time. It keeps recorded traffic secret
+		// from the computers of later years; by then, the token, the only secret here, has long expired.
 		CurvePreferences: []tls.CurveID{tls.X25519, tls.CurveP256, tls.CurveP384, tls.CurveP521},
 	}, nil
 }

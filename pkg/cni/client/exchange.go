@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// dialTimeout bounds the time in which one replica must accept a connection, and then that of its TLS handshake: the
-	// next replica may work.
+	// dialTimeout bounds the time in which one replica must accept a connection, and then that of its TLS handshake:
+	// the next replica may work.
 	dialTimeout = 2 * time.Second
 	// maxHeader bounds the header of an answer, in octets.
 	maxHeader = 64 << 10
@@ -23,8 +23,7 @@ const (
 
 // exchange sends one request over a connection of its own. The caller must call end after it has read the answer.
 //
-// A process that asks once gains nothing from the pool, the proxies and the HTTP/2 of an http.Transport, and would spend
-// a tenth of its processor time on them.
+// A process that asks once gains nothing from the pool, the proxies and the HTTP/2 of an http.Transport.
 func (a Access) exchange(r *http.Request) (_ *http.Response, end func(), err error) {
 	conn, err := a.dial(r)
 	if err != nil {
@@ -34,7 +33,8 @@ func (a Access) exchange(r *http.Request) (_ *http.Response, end func(), err err
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	end = func() { stop(); _ = conn.Close() }
 	r.Close = true
-	go func() { _ = r.Write(conn) }() // a replica may answer before it has read all; a broken line also ends the reading
+	// A replica may answer before it has read all. A broken connection also ends the reading.
+	go func() { _ = r.Write(conn) }()
 	from := &io.LimitedReader{R: reader{ctx, conn}, N: maxHeader}
 	resp, err := http.ReadResponse(bufio.NewReader(from), r)
 	if err != nil {
@@ -66,7 +66,8 @@ func (a Access) dial(r *http.Request) (net.Conn, error) {
 		port = "443"
 	}
 	dialer := net.Dialer{Timeout: dialTimeout}
-	conn, err := dialer.DialContext(r.Context(), "tcp", net.JoinHostPort(r.URL.Hostname(), cmp.Or(r.URL.Port(), port)))
+	address := net.JoinHostPort(r.URL.Hostname(), cmp.Or(r.URL.Port(), port))
+	conn, err := dialer.DialContext(r.Context(), "tcp", address)
 	if err != nil || r.URL.Scheme != "https" {
 		return conn, err
 	}

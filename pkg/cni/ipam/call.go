@@ -178,8 +178,8 @@ func (c *call) log(line runstate.Call) {
 	}
 }
 
-// keepState stores that a replica answered, and whether pools are full. While nothing changes, calls in quick succession
-// write nothing.
+// keepState stores that a replica answered, and whether pools are full. While nothing changes, calls in quick
+// succession write nothing.
 func (c *call) keepState(err error) {
 	change := func(s *runstate.State) {
 		now := c.plugin.Now()
