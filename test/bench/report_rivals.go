@@ -37,7 +37,7 @@ func (r *report) match(m match) {
 		}
 		goal := func(of func(result) float64, most float64) string {
 			if name != ours || m.Below == "" {
-				return " |"
+				return " | "
 			}
 			return fmt.Sprintf("≤ %.2f | %s", most, yesNo(ratios(all, local, of)[len(all)/2] <= most))
 		}
