@@ -74,8 +74,8 @@ func (f Files) tlsConfig(serverName string) (*tls.Config, error) {
 	}
 	return &tls.Config{
 		RootCAs: pool, ServerName: serverName, MinVersion: tls.VersionTLS12,
-		// Without the default's ML-KEM, which takes a tenth of a call's processor time. It keeps recorded traffic secret
-		// from the computers of later years; by then, the token, the only secret here, has long expired.
+		// The default's ML-KEM takes a tenth of a call's processor time. It would keep recorded traffic secret from the
+		// computers of later years; by then, the token, the only secret here, has long expired.
 		CurvePreferences: []tls.CurveID{tls.X25519, tls.CurveP256, tls.CurveP384, tls.CurveP521},
 	}, nil
 }
