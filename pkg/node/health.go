@@ -213,6 +213,5 @@ func (a *asker) access() (client.Access, error) {
 		return client.Access{}, err
 	}
 	now := parseConfig(files.Config)
-	access := files.Access(now.Replicas, now.ServerName)
-	return access, access.Check()
+	return files.Access(now.Replicas, now.ServerName)
 }

@@ -49,8 +49,11 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	do := func() error { return run(ctx, o, *handler, *next, *informer) }
-	if bed.Inside() {
+	switch {
+	case bed.Inside():
 		do = func() error { return measureNodes(ctx, o.rounds) }
+	case os.Getenv(insideVariable) != "" && *handler == "": // the handler inherits the environment
+		do = func() error { return measureNeighbours(ctx, o) }
 	}
 	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -127,6 +130,11 @@ func run(ctx context.Context, o settings, handler, next string, informer bool) e
 			return err
 		}
 	}
+	if o.wants(neighboursPart) {
+		if err := errors.Join(neighbours(ctx, &r), r.write(o.out)); err != nil {
+			return err
+		}
+	}
 	if !o.wants(nodesPart) {
 		return nil
 	}
@@ -139,9 +147,9 @@ type part struct {
 	run  func(*bench, context.Context) error
 }
 
-// together lists all parts but nodesPart, those that share a control plane side by side. The largest pool, the
-// overload, the policies, HTTPS and the plugin each have a control plane with nothing but their own objects; the
-// command line and the pages share one.
+// together lists all parts but neighboursPart and nodesPart, those that share a control plane side by side. The largest
+// pool, the overload, the policies, HTTPS and the plugin each have a control plane with nothing but their own objects;
+// the command line and the pages share one.
 func together() [][]part {
 	return [][]part{
 		{
@@ -163,7 +171,7 @@ func partNames() (names []string) {
 	for _, p := range slices.Concat(together()...) {
 		names = append(names, p.name)
 	}
-	return append(names, nodesPart)
+	return append(names, neighboursPart, nodesPart)
 }
 
 // measure runs the parts that are wanted on a control plane of their own.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"os/exec"
 	"runtime"
 	"syscall"
 
@@ -31,7 +32,7 @@ const (
 	silent    = "silent"     // the same address, and no announcement
 )
 
-// nodes measures pods on real nodes: this program a second time, in the fabric. It ends with us, however we end.
+// nodes measures pods on real nodes: this program a second time, in the fabric.
 func nodes(ctx context.Context, r *report) error {
 	if err := bed.Available(); err != nil {
 		say("the part nodes is skipped: %v", err)
@@ -41,6 +42,16 @@ func nodes(ctx context.Context, r *report) error {
 	if err != nil {
 		return err
 	}
+	var t nodeTimes
+	if err := again(ctx, cmd, &t); err != nil {
+		return fmt.Errorf("%s: %w", nodesPart, err)
+	}
+	r.podsOnNodes(t)
+	return nil
+}
+
+// again runs this program a second time, in other namespaces, and decodes what it prints. It ends with this process.
+func again(ctx context.Context, cmd *exec.Cmd, printed any) error {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, os.Stderr
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
@@ -55,14 +66,9 @@ func nodes(ctx context.Context, r *report) error {
 	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
 	defer stop()
 	if err := cmd.Wait(); err != nil {
-		return fmt.Errorf("%s: %w", nodesPart, err)
-	}
-	var t nodeTimes
-	if err := json.Unmarshal(out.Bytes(), &t); err != nil {
 		return err
 	}
-	r.podsOnNodes(t)
-	return nil
+	return json.Unmarshal(out.Bytes(), printed)
 }
 
 // measureNodes makes the bed, measures, and prints the times.

@@ -153,15 +153,34 @@ func inMemory() (string, error) {
 
 // command prepares a call of a container.
 func (p *plugin) command(ctx context.Context, verb string, n int, dir string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, p.program)
+	return invocation{
+		program: p.program, ipam: `{"type":"bcsnet-ipam"}`, configDir: dir, path: filepath.Dir(p.program),
+		container: p.container(n), netns: p.netns, pod: podName(0), podUID: p.podUID,
+	}.command(ctx, verb)
+}
+
+// invocation is how a container runtime calls a plugin for a container.
+type invocation struct {
+	program string
+	// ipam is the section of that name in the configuration of the main plugin bridge.
+	ipam string
+	// configDir is the directory with config.json, and path has the directories of further plugins.
+	configDir, path  string
+	container, netns string
+	pod, podUID      string
+}
+
+// command prepares the process of a call.
+func (i invocation) command(ctx context.Context, verb string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, i.program)
 	cmd.Stdin = strings.NewReader(`{"cniVersion":"1.1.0","name":"` + network +
-		`","type":"bridge","ipam":{"type":"bcsnet-ipam"}}`)
+		`","type":"bridge","bridge":"cni0","ipam":` + i.ipam + `}`)
 	cmd.Env = []string{
-		netconf.ConfigDirVariable + "=" + dir,
-		"CNI_COMMAND=" + verb, "CNI_CONTAINERID=" + p.container(n), "CNI_NETNS=" + p.netns, "CNI_IFNAME=eth0",
-		"CNI_PATH=" + filepath.Dir(p.program), "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+		netconf.ConfigDirVariable + "=" + i.configDir,
+		"CNI_COMMAND=" + verb, "CNI_CONTAINERID=" + i.container, "CNI_NETNS=" + i.netns, "CNI_IFNAME=eth0",
+		"CNI_PATH=" + i.path, "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
 		fmt.Sprintf("CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=%s;K8S_POD_NAME=%s;K8S_POD_INFRA_CONTAINER_ID=%s;"+
-			"K8S_POD_UID=%s", namespace, podName(0), p.container(n), p.podUID),
+			"K8S_POD_UID=%s", namespace, i.pod, i.container, i.podUID),
 	}
 	return cmd
 }

@@ -22,7 +22,7 @@ import (
 const account = "bcsnet-node"
 
 // credentials writes what the plugin reaches the controller by over TLS: the CA that the controller publishes, and a
-// token with the rights of plugins.
+// token with the rights of plugins that is bound to the first node.
 func (b *bench) credentials(ctx context.Context, dir string) error {
 	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: controlplane.SystemNamespace, Name: account}}
 	binding := &rbacv1.ClusterRoleBinding{
@@ -35,7 +35,10 @@ func (b *bench) credentials(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{"bcsnet"}}}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		Audiences:      []string{"bcsnet"},
+		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Node", APIVersion: "v1", Name: nodeName(0)},
+	}}
 	if err := b.admin.SubResource("token").Create(ctx, of, request); err != nil {
 		return fmt.Errorf("make a token: %w", err)
 	}

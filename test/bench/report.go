@@ -24,8 +24,8 @@ type report struct {
 	blocks []string
 	// policies are of allocations with admission policies and without.
 	policies []string
-	// plugins are of bcsnet-ipam as a process, nodes of pods on real nodes.
-	plugins, nodes []string
+	// plugins are of bcsnet-ipam as a process, rivals of others' plugins beside it, nodes of pods on real nodes.
+	plugins, rivals, nodes []string
 	// lists and quicks are of the command line, scale is what the lists go over.
 	lists, quicks []string
 	scale         string

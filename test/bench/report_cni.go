@@ -65,6 +65,7 @@ func (r *report) cniTables() string {
 	const head = "| what | found: median (quartiles) | goal | reached |"
 	return join(
 		table("bcsnet-ipam as a process", head, r.plugins),
+		table("ADD and DEL beside other IPAM plugins", rivalsHead, r.rivals),
 		table("Pods on real nodes", head, r.nodes))
 }
 

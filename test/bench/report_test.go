@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -50,5 +51,41 @@ time="2026-01-02T10:00:04Z" level=info msg="StopPodSandbox for \"58\""
 	want := map[string]time.Duration{"a-1": 2500 * time.Millisecond}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestMatch has a match go through the text in which the process in the namespace prints it.
+func TestMatch(t *testing.T) {
+	const ms = time.Millisecond
+	text, err := json.Marshal([]match{
+		{AtOnce: 1, Turns: map[string][]turnTimes{hostLocal: {{Wall: 10 * ms, CPU: 4 * ms}}, ours: {{Wall: 20 * ms, CPU: 8 * ms}}}},
+		{Below: bridge, AtOnce: 2, Turns: map[string][]turnTimes{
+			hostLocal: {{Wall: 10 * ms, CPU: 4 * ms}, {Wall: 10 * ms, CPU: 4 * ms}},
+			ours:      {{Wall: 14 * ms, CPU: 6 * ms}, {Wall: 14 * ms, CPU: 6 * ms}}, whereabouts: {{Wall: 90 * ms, CPU: 20 * ms}},
+		}},
+	})
+	var all []match
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r report
+	for _, m := range all {
+		r.match(m)
+	}
+	want := []string{
+		"| directly | 1 | host-local | 10.0 ms | 4.0 ms | 1.00 (1.00 to 1.00) |  |  | 1.00 (1.00 to 1.00) |  |  |",
+		"| directly | 1 | bcsnet-ipam | 20.0 ms | 8.0 ms | 2.00 (2.00 to 2.00) |  |  | 2.00 (2.00 to 2.00) |  |  |",
+		"| by bridge | 2 | host-local | 10.0 ms | 2.0 ms | 1.00 (1.00 to 1.00) |  |  | 1.00 (1.00 to 1.00) |  |  |",
+		"| by bridge | 2 | bcsnet-ipam | 14.0 ms | 3.0 ms | 1.40 (1.40 to 1.40) | ≤ 1.50 | yes | 1.50 (1.50 to 1.50) | ≤ 1.25 | no |",
+		"| by bridge | 2 | whereabouts | 90.0 ms | 10.0 ms | 9.00 (9.00 to 9.00) |  |  | 5.00 (5.00 to 5.00) |  |  |",
+	}
+	if diff := cmp.Diff(want, r.rivals); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got, want := strings.Count(rivalsHead, "|"), strings.Count(r.rivals[0], "|"); got != want {
+		t.Errorf("the head has %d bars, a row %d", got, want)
 	}
 }

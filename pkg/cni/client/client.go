@@ -144,7 +144,7 @@ func (c *Client) try(ctx context.Context, access Access, replica *url.URL, call 
 		r.Header.Set(headerReceipt, c.Receipt)
 	}
 	c.Tries++
-	resp, end, err := send(access, r) //nolint:bodyclose // end closes it
+	resp, end, err := access.exchange(r) //nolint:bodyclose // end closes the connection
 	if err != nil {
 		return outcome{failed: err}
 	}
@@ -154,26 +154,6 @@ func (c *Client) try(ctx context.Context, access Access, replica *url.URL, call 
 		c.Receipt = given
 	}
 	return o
-}
-
-// send sends one request. The caller must call end after it has read the answer.
-func send(access Access, r *http.Request) (_ *http.Response, end func(), err error) {
-	transport, err := access.transport()
-	if err != nil {
-		return nil, nil, err
-	}
-	h := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // a server that redirects is not ours
-	}}
-	resp, err := h.Do(r)
-	if err != nil {
-		transport.CloseIdleConnections()
-		if bare := (*url.Error)(nil); errors.As(err, &bare) {
-			err = bare.Err // the URL is in the message anyway
-		}
-		return nil, nil, err
-	}
-	return resp, func() { _ = resp.Body.Close(); transport.CloseIdleConnections() }, nil
 }
 
 // Ping returns an error unless one of the replicas reports, within the time of the context, that it can decide.
@@ -206,7 +186,7 @@ func (c *Client) ping(ctx context.Context, sharing int, access Access, replica *
 		return err
 	}
 	c.Tries++
-	resp, end, err := send(access, r) //nolint:bodyclose // end closes it
+	resp, end, err := access.exchange(r) //nolint:bodyclose // end closes the connection
 	if err != nil {
 		return err
 	}

@@ -351,8 +351,8 @@ func nodeClient(t *testing.T, dir, serverName string, replicas ...*url.URL) *Cli
 	t.Helper()
 	return &Client{Now: time.Now, Access: func() (Access, error) {
 		files, err := ReadFiles(dir)
-		a := files.Access(replicas, serverName)
-		return a, errors.Join(err, a.Check())
+		a, wrong := files.Access(replicas, serverName)
+		return a, errors.Join(err, wrong)
 	}}
 }
 

@@ -112,8 +112,8 @@ func (c *call) access() (client.Access, error) {
 	if s.ByConflist {
 		files = &client.Files{}
 	}
-	a := files.Access(s.Replicas, s.ServerName)
-	if err := a.Check(); err != nil {
+	a, err := files.Access(s.Replicas, s.ServerName)
+	if err != nil {
 		return a, configError(c.plugin.ConfigDir, err)
 	}
 	return a, nil
@@ -178,22 +178,30 @@ func (c *call) log(line runstate.Call) {
 	}
 }
 
-// keepState stores that a replica answered, and whether pools are full.
+// keepState stores that a replica answered, and whether pools are full. While nothing changes, calls in quick
+// succession write nothing.
 func (c *call) keepState(err error) {
-	failed := c.run().Update(func(s *runstate.State) {
-		s.AnsweredAt, s.Replica = c.plugin.Now(), c.client.Replica
+	change := func(s *runstate.State) {
+		now := c.plugin.Now()
+		if s.Replica != c.client.Replica || now.Sub(s.AnsweredAt).Abs() >= runstate.Precision {
+			s.AnsweredAt, s.Replica = now, c.client.Replica
+		}
 		if !c.settings.ByConflist && c.client.Receipt != c.state.Receipt { // another call may have written a newer one
 			s.Receipt = c.client.Receipt
 		}
 		switch full := fullOf(err); {
 		case c.line.Command != "ADD":
 		case full != "":
-			s.PoolsFull = &runstate.Full{At: c.plugin.Now(), Message: full}
+			s.PoolsFull = &runstate.Full{At: now, Message: full}
 		case err == nil:
 			s.PoolsFull = nil
 		}
-	})
-	if failed != nil {
+	}
+	after := c.state
+	if change(&after); after == c.state {
+		return
+	}
+	if failed := c.run().Update(change); failed != nil {
 		c.note("%v", failed)
 	}
 }

@@ -36,7 +36,7 @@ func (c *call) status(ctx context.Context) error {
 	if err != nil {
 		return unavailable(err)
 	}
-	if access.Secure() && access.Token == "" {
+	if access.TLS != nil && access.Token == "" {
 		return cniError(types.ErrPluginNotAvailable, "hint: the installer's pod on this node writes it",
 			"the token in %s is missing or empty", c.plugin.ConfigDir)
 	}

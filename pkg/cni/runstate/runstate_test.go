@@ -20,7 +20,8 @@ func TestState(t *testing.T) {
 	}
 	at := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
 	want := State{AnsweredAt: at, Replica: "http://a", Receipt: "r", PoolsFull: &Full{At: at, Message: "m"}}
-	if err := d.write(want); err != nil {
+	write := func() error { return d.Update(func(s *State) { *s = want }) }
+	if err := write(); err != nil {
 		t.Fatal(err)
 	}
 	got, err := d.Read()
@@ -46,7 +47,7 @@ func TestState(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}
-	if err := d.write(want); err != nil {
+	if err := write(); err != nil {
 		t.Errorf("over a damaged one: %v", err)
 	}
 	if files, err := os.ReadDir(string(d)); err != nil || len(files) != 1 {
@@ -58,6 +59,28 @@ func TestState(t *testing.T) {
 	}
 	if _, err := file.Read(); err == nil {
 		t.Error("a file in the place of the directory was read")
+	}
+}
+
+// TestUnchanged has changes that leave the state as it is: nothing is written.
+func TestUnchanged(t *testing.T) {
+	d := Dir(t.TempDir())
+	if err := d.Update(func(s *State) { s.Replica = "http://a" }); err != nil {
+		t.Fatal(err)
+	}
+	file := func() os.FileInfo {
+		info, err := os.Stat(filepath.Join(string(d), stateFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	before := file()
+	if err := d.Update(func(s *State) { s.Replica = "http://a" }); err != nil || !os.SameFile(before, file()) {
+		t.Errorf("written again: %v", err)
+	}
+	if err := d.Update(func(s *State) { s.Replica = "http://b" }); err != nil || os.SameFile(before, file()) {
+		t.Errorf("not written: %v", err)
 	}
 }
 

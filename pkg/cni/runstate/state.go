@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,6 +23,9 @@ const (
 	bootFile = "/proc/sys/kernel/random/boot_id"
 )
 
+// Precision is the age from which on AnsweredAt is written again if nothing else changes.
+const Precision = time.Second
+
 // Dir is the directory that contains state.json and calls.log.
 type Dir string
 
@@ -31,7 +35,7 @@ type State struct {
 	Boot string `json:"boot"`
 	// BootedAt is the boot time by the clock that the calls use.
 	BootedAt time.Time `json:"bootedAt"`
-	// AnsweredAt is the time of a replica's last answer.
+	// AnsweredAt is the time of a replica's last answer, or up to Precision before it.
 	AnsweredAt time.Time `json:"answeredAt"`
 	// Replica is the URL of that replica.
 	Replica string `json:"replica"`
@@ -59,34 +63,40 @@ func Boot() (string, error) {
 
 // Read returns the state of this boot. The state of another boot, or a damaged file, counts as none: the next answer
 // writes it again.
-func (d Dir) Read() (s State, err error) {
-	path := filepath.Join(string(d), stateFile)
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return s, nil
-	case err != nil:
-		return s, err
-	case info.Size() > maxState:
-		return s, nil
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return s, err
-	}
+func (d Dir) Read() (State, error) {
 	boot, err := Boot()
 	if err != nil {
+		return State{}, err
+	}
+	return d.read(boot)
+}
+
+func (d Dir) read(boot string) (s State, err error) {
+	f, err := os.Open(filepath.Join(string(d), stateFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
 		return s, err
 	}
-	if err := json.Unmarshal(text, &s); err != nil || s.Boot != boot {
-		return State{}, nil //nolint:nilerr // the next answer writes it anew
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxState+1))
+	if err != nil {
+		return s, err
+	}
+	if len(text) > maxState || json.Unmarshal(text, &s) != nil || s.Boot != boot {
+		return State{}, nil
 	}
 	return s, nil
 }
 
 // Update changes the state, based on the latest state that other calls have written. A concurrent reader gets the state
-// before or after the change.
+// before or after the change. If the change leaves the state as it is, nothing is written.
 func (d Dir) Update(change func(*State)) error {
+	boot, err := Boot()
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return err
 	}
@@ -98,12 +108,20 @@ func (d Dir) Update(change func(*State)) error {
 	if err := flock(lock); err != nil {
 		return fmt.Errorf("lock %s: %w", d, err)
 	}
-	s, err := d.Read()
+	before, err := d.read(boot)
 	if err != nil {
 		return err
 	}
-	change(&s)
-	return d.write(s)
+	after := before
+	if change(&after); after == before {
+		return nil
+	}
+	after.Boot = boot
+	content, err := json.Marshal(after)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", d, err)
+	}
+	return nodefile.Replace(filepath.Join(string(d), stateFile), content)
 }
 
 // flock waits for a lock. Its holders only read and write one small file.
@@ -113,16 +131,4 @@ func flock(f *os.File) error {
 			return err
 		}
 	}
-}
-
-func (d Dir) write(s State) (err error) {
-	path := filepath.Join(string(d), stateFile)
-	if s.Boot, err = Boot(); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	content, err := json.Marshal(s)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nodefile.Replace(path, content)
 }
