@@ -57,7 +57,8 @@ func (p ran) count(result string) (n int) {
 
 // row returns the program's row in the table of either language, from the version on.
 func (p ran) row() string {
-	return fmt.Sprintf("%s | %d | %d | %d | %s |\n", cmp.Or(p.Version, "–"), p.count("pass"), p.count("skip"), p.count("fail"), p.Day)
+	return fmt.Sprintf("%s | %d | %d | %d | %s |\n", cmp.Or(p.Version, "–"),
+		p.count("pass"), p.count("skip"), p.count("fail"), p.Day)
 }
 
 func english(r record) string {

@@ -38,19 +38,22 @@ func programs() []program {
 			pkg: "./test/cni", tests: []string{"TestRuntimes/ours below thick Multus"},
 		},
 		{
-			name: "cnitool, libcni", chinese: "cnitool、libcni", pins: []pin{cni}, pkg: "./test/cni", tests: []string{"TestCnitool"},
+			name: "cnitool, libcni", chinese: "cnitool、libcni", pins: []pin{cni},
+			pkg: "./test/cni", tests: []string{"TestCnitool"},
 		},
 		{
 			name: "bridge, macvlan, ptp, tuning", chinese: "bridge、macvlan、ptp、tuning", pins: []pin{plugins},
 			pkg: "./test/cni", tests: []string{"TestMainPlugins", "TestBehindTuning"},
 		},
 		{
-			name: "kstatus (Flux, Helm)", chinese: "kstatus（Flux、Helm）", pins: []pin{{".", "sigs.k8s.io/cli-utils"}},
-			pkg: "./test/neighbours", tests: []string{"TestKstatus"},
+			name: "kstatus (Flux, Helm)", chinese: "kstatus（Flux、Helm）",
+			pins: []pin{{".", "sigs.k8s.io/cli-utils"}},
+			pkg:  "./test/neighbours", tests: []string{"TestKstatus"},
 		},
 		{
-			name: "Argo CD's Lua engine", chinese: "Argo CD 的 Lua 引擎", pins: []pin{{".", "github.com/yuin/gopher-lua"}},
-			pkg: "./test/neighbours", tests: []string{"TestArgoCD"},
+			name: "Argo CD's Lua engine", chinese: "Argo CD 的 Lua 引擎",
+			pins: []pin{{".", "github.com/yuin/gopher-lua"}},
+			pkg:  "./test/neighbours", tests: []string{"TestArgoCD"},
 		},
 		{
 			name: "kubectl explain: the texts, not the program", chinese: "kubectl explain：只有文字，没有程序",
@@ -61,8 +64,9 @@ func programs() []program {
 			pkg: "./test/neighbours", tests: []string{"TestK9s"},
 		},
 		{
-			name: "promtool", chinese: "promtool", pins: []pin{{"hack/tools/promtool", "github.com/prometheus/prometheus"}},
-			pkg: "./test/monitoring", tests: []string{"TestRules", "TestAlerts"},
+			name: "promtool", chinese: "promtool",
+			pins: []pin{{"hack/tools/promtool", "github.com/prometheus/prometheus"}},
+			pkg:  "./test/monitoring", tests: []string{"TestRules", "TestAlerts"},
 		},
 	}
 }
