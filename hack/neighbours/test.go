@@ -51,7 +51,11 @@ func test(ctx context.Context, pkg string) ([]result, error) {
 }
 
 // event is a line of go test -json.
-type event struct{ Action, Test, Output string }
+type event struct {
+	Action string `json:"Action"`
+	Test   string `json:"Test"`
+	Output string `json:"Output"`
+}
 
 // said is what t.Skip and others print: a place in a file, and the words.
 var said = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)`)
