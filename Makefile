@@ -104,9 +104,12 @@ test-groups: kube build ## Pools that are carved from others, in full.
 test-node: kube build node ## Pods on real nodes in full, with outages of five minutes.
 	@NODE_LONG=1 go test ./test/node/... -count 1 -v -timeout 0
 
+# Packages with neighbours, say ./test/cni; all where none is named.
+NEIGHBOURS ?=
+
 .PHONY: test-neighbours
-test-neighbours: kube build node ## Others' programs beside our plugins, in full: CRI-O's library, Multus, cnitool, and tools that read our objects.
-	@go test ./test/neighbours ./test/cni -run 'TestRuntimes|TestMultusForms|TestBehindTuning|TestCnitool|TestArgoCD|TestK|TestExplained' -count 1 -v -timeout 0
+test-neighbours: kube build node bin/tools/promtool ## Others' programs beside ours, in full; writes docs/neighbours.md.
+	@$(GORUN) ./hack/neighbours $(NEIGHBOURS)
 
 .PHONY: test-upgrade
 test-upgrade: kube build bin/tools/helm ## From the release before this one to this one and back, under traffic, in full; upgrades that are killed.
