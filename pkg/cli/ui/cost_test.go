@@ -47,7 +47,7 @@ func TestBlocksAreNotRead(t *testing.T) {
 	var read bytes.Buffer
 	tap.On(intercept.All(intercept.Of(v1.PoolResource), func(r *http.Request) bool {
 		return !intercept.Watches(r) && !strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata") &&
-			r.URL.Query().Get("limit") != "1"
+			r.URL.Query().Get("fieldSelector") != noObject
 	}), func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		answer, err := next.RoundTrip(r)
 		if err != nil {

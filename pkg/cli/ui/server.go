@@ -36,7 +36,9 @@ type Server struct {
 	stop    func()
 	// viewers counts the streams of all visitors, busy the followed pages that are made, or were made just now.
 	viewers, busy atomic.Int64
-	recent        recent
+	// making holds the followed page that is made.
+	making chan struct{}
+	recent recent
 }
 
 // Local is a server for the user of the kubeconfig, on their own machine.
@@ -60,7 +62,8 @@ func newServer(s *app.App) (*Server, error) {
 	if _, err := s.Connect(); err != nil { // once, before concurrent requests
 		return nil, err
 	}
-	u := &Server{app: s, texts: map[string]*texts{}, kinds: newKinds(), recent: newRecent()}
+	u := &Server{app: s, texts: map[string]*texts{}, kinds: newKinds(), making: make(chan struct{}, 1),
+		recent: newRecent()}
 	u.context, u.stop = context.WithCancel(context.Background())
 	for _, lang := range languages() {
 		t, err := newTexts(s, lang)

@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"net/http"
+	"runtime"
 	"time"
 )
 
@@ -69,10 +70,13 @@ func (l *live) run(ctx context.Context, page string, t *topic, by *http.Request)
 	defer again.Stop()
 	for known || watching.changed(ctx, again.C) {
 		again.Stop()
-		began := time.Now()
 		s.busy.Add(1)
+		began := time.Now()
 		if !known {
+			done := s.turn(ctx)
+			began = time.Now()
 			p, err = s.read(ctx, r, kind, l.visitor, watching.due())
+			done()
 		}
 		known = false
 		switch {
@@ -85,7 +89,8 @@ func (l *live) run(ctx context.Context, page string, t *topic, by *http.Request)
 			l.send(page, t, &frame{sections: p.Sections})
 			watching.from(p)
 		}
-		pause := max(frameEvery, share*time.Duration(s.busy.Load())*time.Since(began))
+		took := time.Since(began) * time.Duration(s.busy.Load())
+		pause := max(frameEvery, took*share/time.Duration(runtime.GOMAXPROCS(0)))
 		if err != nil { // it took long to learn that, and it may be over
 			pause = min(pause, retry)
 		}
@@ -110,4 +115,18 @@ func (l *live) send(page string, t *topic, f *frame) {
 	for v := range t.viewers {
 		v.take(page, f)
 	}
+}
+
+// turn waits until no other followed page is made, so that the time of this one is its own. It does not wait long: a page
+// that the API server does not answer must not hold up the others. done ends the turn.
+func (s *Server) turn(ctx context.Context) (done func()) {
+	late := time.NewTimer(turn)
+	defer late.Stop()
+	select {
+	case s.making <- struct{}{}:
+		return func() { <-s.making }
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	return func() {}
 }
