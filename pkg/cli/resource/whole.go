@@ -17,8 +17,8 @@ import (
 
 // A pool that is split may have 65,536 blocks. Lists of pools show it as one, so its blocks are not read for them.
 
-// mostSplit bounds the pools whose blocks a request leaves out by name, which keeps the request short. Blocks of further
-// ones are read and removed.
+// mostSplit bounds the pools whose blocks a request leaves out by name, which keeps the request short. Blocks of other
+// pools are read and removed.
 const mostSplit = 64
 
 // namesPage is the number of objects in a list of names.

@@ -14,8 +14,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// IndexAround returns the index that PoolIndex returns, but with few blocks: those that have the addresses, and those of
-// pools that overlap others.
+// IndexAround returns the index that PoolIndex returns, but with few blocks: those that have the addresses, and those
+// of pools that overlap others.
 func IndexAround(ctx context.Context, s *app.App, addrs []netip.Addr) (*index.Index, error) {
 	api, err := NewPools(s)
 	if err != nil {

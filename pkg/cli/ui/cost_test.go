@@ -3,7 +3,6 @@ package ui
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -58,7 +57,7 @@ func TestBlocksAreNotRead(t *testing.T) {
 		defer mu.Unlock()
 		read.Write(text)
 		answer.Body = io.NopCloser(bytes.NewReader(text))
-		return answer, errors.Join(err)
+		return answer, err
 	})
 	for page, wants := range map[string][]string{
 		"/": {"2 blocks", "/pool/web", "of plain"}, "/pool/plain": {"10.5.0.30-10.5.0.254"},
@@ -87,8 +86,8 @@ func TestBlocksAreNotRead(t *testing.T) {
 	}
 }
 
-// TestPageIsReadOnce: whoever follows a page that was just loaded has the cluster read again for changes alone, and then
-// once for all viewers.
+// TestPageIsReadOnce: a page that was just loaded and is followed is read again only after a change, and then once for
+// all viewers.
 func TestPageIsReadOnce(t *testing.T) {
 	s := entered(t)
 	s.make(t, pool("blue", "10.1.0.0", 24, 253, 1, 0), held("10.1.0.20", "blue", "10.0.0.11", "shop/web-0"))

@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,7 +62,7 @@ func (s *Server) read(ctx context.Context, r *http.Request, k kind, v *visitor, 
 
 // scopes returns the objects of our kinds that a page may show.
 func (k kind) scopes(r *http.Request) (out []scope) {
-	for _, one := range append(k.needs[:len(k.needs):len(k.needs)], k.parts...) {
+	for _, one := range slices.Concat(k.needs, k.parts) {
 		if one.kind.Group == v1.GroupVersion.Group && one.kind.Resource != v1.HistoryResource {
 			out = append(out, scope{one.kind, r.PathValue(one.in)})
 		}
@@ -86,7 +87,7 @@ func (v *visitor) versions(ctx context.Context, scopes []scope) versions {
 		asking.Go(func() {
 			version := ""
 			some, err := c.Resource(one.GroupVersionResource).Namespace(one.namespace).
-				List(ctx, metav1.ListOptions{FieldSelector: noObject})
+				List(ctx, metav1.ListOptions{FieldSelector: noObject, Limit: 1})
 			if err == nil {
 				version = some.GetResourceVersion()
 			}

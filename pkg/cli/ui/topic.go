@@ -117,8 +117,8 @@ func (l *live) send(page string, t *topic, f *frame) {
 	}
 }
 
-// turn waits until no other followed page is made, so that the time of this one is its own. It does not wait long: a page
-// that the API server does not answer must not hold up the others. done ends the turn.
+// turn waits until no other followed page is made, so that the time of this one is its own. It does not wait long: a
+// page that the API server does not answer must not hold up the others. done ends the turn.
 func (s *Server) turn(ctx context.Context) (done func()) {
 	late := time.NewTimer(turn)
 	defer late.Stop()
