@@ -16,11 +16,11 @@ const (
 	mostViewers   = 200
 	mostOfVisitor = 50
 	mostPages     = 16
-	// frameEvery is the minimum interval between two versions of a page. Making all pages together takes at most
-	// 1/share of the processors' time: while objects change without end, slow pages are made less often, and all the
-	// less often the more pages change. The first change after a pause is shown at once.
-	frameEvery = 250 * time.Millisecond
-	share      = 50
+	// frameEvery is the minimum interval between two versions of a page, atLeast the maximum one while objects change.
+	// Between these, making all pages together takes 1/share of the processors' time: slow pages are made less often,
+	// and all the less often the more pages change. The first change after a pause is shown at once.
+	frameEvery, atLeast = 250 * time.Millisecond, 30 * time.Second
+	share               = 50
 	// turn is the time for which a page waits while another one is made.
 	turn = 2 * time.Second
 	// mostTexts bounds the messages that are kept of a frame.

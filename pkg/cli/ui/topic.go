@@ -90,7 +90,7 @@ func (l *live) run(ctx context.Context, page string, t *topic, by *http.Request)
 			watching.from(p)
 		}
 		took := time.Since(began) * time.Duration(s.busy.Load())
-		pause := max(frameEvery, took*share/time.Duration(runtime.GOMAXPROCS(0)))
+		pause := min(atLeast, max(frameEvery, took*share/time.Duration(runtime.GOMAXPROCS(0))))
 		if err != nil { // it took long to learn that, and it may be over
 			pause = min(pause, retry)
 		}
