@@ -31,10 +31,8 @@ type watching struct {
 // subject is one kind of objects of a page.
 type subject struct {
 	follow.Source
-	// version is where the next watch begins. Only the watch uses it while that runs.
-	version string
-	mu      sync.Mutex
-	ended   bool // the watch
+	mu    sync.Mutex
+	ended bool // the watch
 }
 
 // scope is a kind of objects, in one namespace or in all.
@@ -98,8 +96,8 @@ func (w *watching) from(p *page) {
 		case version == "": // it cannot be read
 			time.AfterFunc(retry, w.signal)
 		default:
-			src.ended, src.version = false, version
-			w.running.Go(func() { w.watch(src) })
+			src.ended = false
+			w.running.Go(func() { w.watch(src, version) })
 		}
 		src.mu.Unlock()
 	}
@@ -112,9 +110,9 @@ func (w *watching) signal() {
 	}
 }
 
-// watch signals the first change of the objects of a subject, and ends. It continues from the last seen version if the
-// API server ends the watch.
-func (w *watching) watch(src *subject) {
+// watch signals the first change of the objects of a subject, and ends. It also signals if the watch ends otherwise: the
+// page shows the error if the objects can no longer be read.
+func (w *watching) watch(src *subject, version string) {
 	defer func() {
 		src.mu.Lock()
 		src.ended = true
@@ -125,50 +123,35 @@ func (w *watching) watch(src *subject) {
 	if err != nil {
 		return // as the page itself will find
 	}
-	api := c.Resource(src.Kind).Namespace(src.Namespace)
-	for {
-		pause := time.Second
-		done, err := first(w.context, api, src.Which, &src.version)
-		if done || gone(err) {
-			return
-		}
-		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-			pause = beat
-		}
-		select {
-		case <-w.context.Done():
-			return
-		case <-time.After(pause):
-		}
-		if err != nil {
-			return // the page shows the error if it can no longer be read
-		}
+	changed, err := first(w.context, c.Resource(src.Kind).Namespace(src.Namespace), src.Which, version)
+	pause := time.Second
+	switch {
+	case changed, apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		return
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		pause = beat
+	}
+	select {
+	case <-w.context.Done():
+	case <-time.After(pause):
 	}
 }
 
-// gone reports whether the API server no longer has the versions for a watch.
-func gone(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
-
-// first watches objects from a version until one changes; done is false if the watch ended before. It updates the
-// version.
+// first watches objects from a version until one changes. changed is false if the watch ends before.
 func first(
-	ctx context.Context, api dynamic.ResourceInterface, which metav1.ListOptions, version *string,
-) (done bool, err error) {
-	which.ResourceVersion, which.AllowWatchBookmarks = *version, true
+	ctx context.Context, api dynamic.ResourceInterface, which metav1.ListOptions, version string,
+) (changed bool, err error) {
+	which.ResourceVersion = version
 	events, err := api.Watch(ctx, which)
 	if err != nil {
 		return false, err
 	}
 	defer events.Stop()
-	for e := range events.ResultChan() {
-		switch o, ok := e.Object.(metav1.Object); {
-		case e.Type == watch.Error:
+	if e, ok := <-events.ResultChan(); ok {
+		if e.Type == watch.Error {
 			return false, apierrors.FromObject(e.Object)
-		case e.Type != watch.Bookmark:
-			return true, nil
-		case ok:
-			*version = o.GetResourceVersion()
 		}
+		return true, nil
 	}
 	return false, nil
 }
