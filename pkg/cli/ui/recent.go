@@ -18,7 +18,8 @@ const (
 	mostRecent, recentFor = 16, 10 * time.Second
 )
 
-// recent has the pages that browsers have just loaded. They follow them next, for which a page need not be made twice.
+// recent has the pages that browsers have just loaded or been sent. They follow these next, or again after a tab was
+// opened, for which a page need not be made twice.
 type recent struct{ pages *cache.LRUExpireCache }
 
 func newRecent() recent { return recent{cache.NewLRUExpireCache(mostRecent)} }
@@ -37,7 +38,7 @@ func (c recent) keep(v *visitor, r *http.Request, p *page) {
 	}
 }
 
-// take returns the page of a request, if its visitor has just loaded it.
+// take returns the page of a request, if its visitor has it.
 func (c recent) take(v *visitor, r *http.Request) (p *page, ok bool) {
 	one, ok := c.pages.Get(recentKey(v, r))
 	if !ok {

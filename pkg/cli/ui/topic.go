@@ -86,6 +86,7 @@ func (l *live) run(ctx context.Context, page string, t *topic, by *http.Request)
 			l.send(page, t, &frame{problem: text})
 			again.Reset(retry) // it may be back
 		default:
+			s.recent.keep(l.visitor, r, p)
 			l.send(page, t, &frame{sections: p.Sections})
 			watching.from(p)
 		}

@@ -110,8 +110,8 @@ func (w *watching) signal() {
 	}
 }
 
-// watch signals the first change of the objects of a subject, and ends. It also signals if the watch ends otherwise: the
-// page shows the error if the objects can no longer be read.
+// watch signals the first change of the objects of a subject, and ends. It also signals if the watch ends otherwise:
+// the page shows the error if the objects can no longer be read.
 func (w *watching) watch(src *subject, version string) {
 	defer func() {
 		src.mu.Lock()
