@@ -120,9 +120,6 @@ func holdOverlapping(ctx context.Context, s *app.App, x *index.Index, all []Pool
 
 // JoinAddrs returns addresses separated by commas.
 func JoinAddrs(all []netip.Addr) string {
-	var out []string
-	for _, a := range all {
-		out = append(out, a.String())
-	}
+	out := app.Map(all, netip.Addr.String)
 	return strings.Join(out, ", ")
 }
