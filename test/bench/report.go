@@ -29,8 +29,9 @@ type report struct {
 	// lists and quicks are of the command line, scale is what the lists go over.
 	lists, quicks []string
 	scale         string
-	// pages are of bcsnetctl ui, viewed are allocations while viewers follow pages.
-	pages, viewed []string
+	// pages are of bcsnetctl ui, viewed are allocations while viewers follow pages, viewers is their processor time,
+	// and clicks is the time of clicks in a browser.
+	pages, viewed, viewers, clicks []string
 }
 
 func ratio(a, b float64) string { return fmt.Sprintf("%.2f", a/b) }

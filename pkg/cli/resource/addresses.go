@@ -97,6 +97,11 @@ func PoolIndex(ctx context.Context, s *app.App) (*index.Index, error) {
 		return nil, err
 	}
 	x := IndexOf(s, all)
+	return x, holdOverlapping(ctx, s, x, all)
+}
+
+// holdOverlapping adds the held addresses of overlapping pools to an index.
+func holdOverlapping(ctx context.Context, s *app.App, x *index.Index, all []Pool) error {
 	for _, p := range all {
 		if len(x.Pools.Overlaps(p.Name)) == 0 {
 			continue
@@ -104,13 +109,13 @@ func PoolIndex(ctx context.Context, s *app.App) (*index.Index, error) {
 		held, err := HeldLeases(ctx, s, LeaseQuery{Pool: p.Name, Selectors: TakenOnly()},
 			func(lease.Lease) bool { return true })
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, l := range held {
 			x.Feed.Wrote(l)
 		}
 	}
-	return x, nil
+	return nil
 }
 
 // JoinAddrs returns addresses separated by commas.

@@ -32,8 +32,11 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, k kind) {
 			}
 			late = <-begun
 		}()
-		p, err = s.build(r.Context(), r, k, visitorOf(r))
+		p, err = s.read(r.Context(), r, k, visitorOf(r), nil)
 	}()
+	if err == nil {
+		s.recent.keep(visitorOf(r), r, p)
+	}
 	switch {
 	case late:
 		s.rest(w, r, p, err)

@@ -16,10 +16,15 @@ const (
 	mostViewers   = 200
 	mostOfVisitor = 50
 	mostPages     = 16
-	// frameEvery is the minimum interval between two versions of a page. Making a page takes at most 1/share of the
-	// time: slow pages are made less often.
-	frameEvery = 250 * time.Millisecond
-	share      = 10
+	// frameEvery is the minimum interval between two versions of a page, atLeast the maximum one while objects change.
+	// Between these, making all pages together takes 1/share of the processors' time: slow pages are made less often,
+	// and all the less often the more pages change. The first change after a pause is shown at once.
+	frameEvery, atLeast = 250 * time.Millisecond, 30 * time.Second
+	share               = 50
+	// turn is the time for which a page waits while another one is made.
+	turn = 2 * time.Second
+	// mostTexts bounds the messages that are kept of a frame.
+	mostTexts = 4
 	// slow is the time limit for writing a frame.
 	slow = 10 * time.Second
 	// retry is the interval between attempts to make a page that could not be made.
@@ -45,18 +50,61 @@ type live struct {
 type frame struct {
 	sections []section
 	problem  string
+
+	mu sync.Mutex
+	// texts has the messages for browsers, by the versions that these have.
+	texts map[string][]byte
 }
 
-// changed returns the sections whose hash differs from have, and all hashes of the frame.
-func (f *frame) changed(have []string) (out []map[string]string, versions string) {
+// versions names the versions of all sections of a frame.
+func (f *frame) versions() string {
 	var all []string
-	for i, s := range f.sections {
+	for _, s := range f.sections {
 		all = append(all, s.Hash)
-		if i >= len(have) || have[i] != s.Hash {
+	}
+	return strings.Join(all, ".")
+}
+
+// same reports whether browsers with one frame need not get another one.
+func (f *frame) same(other *frame) bool {
+	return f.problem == other.problem && f.versions() == other.versions()
+}
+
+// changed returns the sections whose hash differs from have.
+func (f *frame) changed(have string) []map[string]string {
+	out, had := []map[string]string{}, strings.Split(have, ".")
+	for i, s := range f.sections {
+		if i >= len(had) || had[i] != s.Hash {
 			out = append(out, map[string]string{"id": s.ID, "hash": s.Hash, "html": string(s.HTML)})
 		}
 	}
-	return out, strings.Join(all, ".")
+	return out
+}
+
+// message encodes a frame for browsers that have some versions. Most viewers of a page have the same.
+func (f *frame) message(page, have string) []byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if text, ok := f.texts[have]; ok {
+		return text
+	}
+	m := map[string]any{"page": page, "on": f.problem == ""}
+	if f.problem != "" {
+		m["problem"] = f.problem
+	} else {
+		m["sections"], m["versions"] = f.changed(have), f.versions()
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		text = []byte("{}") // texts can be marshalled
+	}
+	if f.texts == nil {
+		f.texts = map[string][]byte{}
+	}
+	if len(f.texts) < mostTexts {
+		f.texts[have] = text
+	}
+	return text
 }
 
 // viewer is one stream.
@@ -91,7 +139,7 @@ func (l *live) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := &viewer{wake: make(chan struct{}, 1), due: map[string]*frame{}}
-	versions := map[string][]string{}
+	versions := map[string]string{} // that the browser has, by page
 	defer func() {
 		l.exit()
 		for page := range versions {
@@ -102,12 +150,13 @@ func (l *live) events(w http.ResponseWriter, r *http.Request) {
 	out := http.NewResponseController(w)
 	for i, page := range pages {
 		if _, twice := versions[page]; !twice {
-			versions[page] = strings.Split(have[i], ".")
+			versions[page] = have[i]
 			l.join(page, v, r)
 		}
 	}
-	tick := time.NewTicker(beat)
+	tick, next, wake := time.NewTicker(beat), time.NewTimer(0), v.wake
 	defer tick.Stop()
+	defer next.Stop()
 	_ = out.SetReadDeadline(time.Time{}) // the server's deadline is for requests; fails only if the connection has gone
 	for {
 		select {
@@ -120,14 +169,21 @@ func (l *live) events(w http.ResponseWriter, r *http.Request) {
 			if _, err := fmt.Fprint(w, ": still here\n\n"); err != nil || out.Flush() != nil {
 				return
 			}
-		case <-v.wake:
+		case <-next.C:
+			wake = v.wake
+		case <-wake:
+			wake = nil // until the next frames may be sent
+			next.Reset(frameEvery)
 			v.mu.Lock()
 			due := v.due
 			v.due = map[string]*frame{}
 			v.mu.Unlock()
 			for page, f := range due {
 				_ = out.SetWriteDeadline(time.Now().Add(slow)) // as above
-				text := message(page, f, versions)
+				text := f.message(page, versions[page])
+				if f.problem == "" {
+					versions[page] = f.versions()
+				}
 				if _, err := fmt.Fprintf(w, "event: page\ndata: %s\n\n", text); err != nil || out.Flush() != nil {
 					return
 				}
@@ -157,24 +213,4 @@ func (l *live) exit() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.viewers--
-}
-
-// message encodes a frame for a browser, and records the versions that the browser then has.
-func message(page string, f *frame, versions map[string][]string) []byte {
-	m := map[string]any{"page": page, "on": f.problem == ""}
-	if f.problem != "" {
-		m["problem"] = f.problem
-	} else {
-		sections, all := f.changed(versions[page])
-		if sections == nil {
-			sections = []map[string]string{}
-		}
-		versions[page] = strings.Split(all, ".")
-		m["sections"], m["versions"] = sections, all
-	}
-	text, err := json.Marshal(m)
-	if err != nil {
-		return []byte("{}") // texts can be marshalled
-	}
-	return text
 }

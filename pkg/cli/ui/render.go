@@ -49,6 +49,8 @@ type page struct {
 	Lacks []lack
 	// Watch selects the objects on which the page depends; empty if the page is not followed.
 	Watch []follow.Source
+	// versions are those from which changes of the objects are not on the page.
+	versions versions
 }
 
 // section is a part of a page. Browsers name their version by its hash.

@@ -34,8 +34,11 @@ type Server struct {
 	// context ends with the server.
 	context context.Context // for visitors, who outlive the request that created them
 	stop    func()
-	// viewers counts the streams of all visitors.
-	viewers atomic.Int64
+	// viewers counts the streams of all visitors, busy the followed pages that are made, or were made just now.
+	viewers, busy atomic.Int64
+	// making holds the followed page that is made.
+	making chan struct{}
+	recent recent
 }
 
 // Local is a server for the user of the kubeconfig, on their own machine.
@@ -59,7 +62,8 @@ func newServer(s *app.App) (*Server, error) {
 	if _, err := s.Connect(); err != nil { // once, before concurrent requests
 		return nil, err
 	}
-	u := &Server{app: s, texts: map[string]*texts{}, kinds: newKinds()}
+	u := &Server{app: s, texts: map[string]*texts{}, kinds: newKinds(), making: make(chan struct{}, 1),
+		recent: newRecent()}
 	u.context, u.stop = context.WithCancel(context.Background())
 	for _, lang := range languages() {
 		t, err := newTexts(s, lang)

@@ -3,16 +3,8 @@ package ui
 import (
 	"context"
 	"net/http"
-	"sync"
+	"runtime"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
-
-	"github.com/bcsnet/bcsnet/pkg/cli/follow"
 )
 
 // topic is a followed page in one language.
@@ -64,132 +56,78 @@ func (l *live) leave(page string, v *viewer, r *http.Request) {
 
 // run makes the page of a topic again whenever an object on it changes.
 func (l *live) run(ctx context.Context, page string, t *topic, by *http.Request) {
-	kind, r, err := l.server.kinds.find(page, by)
+	s := l.server
+	kind, r, err := s.kinds.find(page, by)
 	if err != nil {
 		l.send(page, t, &frame{problem: err.Error()})
 		return
 	}
-	changed := make(chan struct{}, 1)
-	changed <- struct{}{}
-	following, stop := context.WithCancel(ctx)
-	var watching sync.WaitGroup
-	defer watching.Wait()
-	defer stop()
-	watched := false
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-changed:
-		}
+	r = r.WithContext(ctx)
+	watching := newWatching(ctx, l.visitor.app)
+	defer watching.stop()
+	p, known := s.recent.take(l.visitor, r)
+	again := time.NewTimer(0) // at the beginning, and after an error
+	defer again.Stop()
+	for known || watching.changed(ctx, again.C) {
+		again.Stop()
+		s.busy.Add(1)
 		began := time.Now()
-		p, err := l.server.build(ctx, r.WithContext(ctx), kind, l.visitor)
+		if !known {
+			done := s.turn(ctx)
+			began = time.Now()
+			p, err = s.read(ctx, r, kind, l.visitor, watching.due())
+			done()
+		}
+		known = false
 		switch {
 		case ctx.Err() != nil:
-			return
 		case err != nil:
-			text, _, _ := l.server.problem(err)
+			text, _, _ := s.problem(err)
 			l.send(page, t, &frame{problem: text})
-			time.AfterFunc(retry, func() { mark(changed) }) // it may be back
+			again.Reset(retry) // it may be back
 		default:
-			if !watched { // changes before the watch began cause the next version
-				watched = true
-				for _, src := range p.Watch {
-					watching.Go(func() { l.watch(following, src, changed) })
-				}
-			}
+			s.recent.keep(l.visitor, r, p)
 			l.send(page, t, &frame{sections: p.Sections})
+			watching.from(p)
 		}
-		pause := max(frameEvery, share*time.Since(began))
+		took := time.Since(began) * time.Duration(s.busy.Load())
+		pause := min(atLeast, max(frameEvery, took*share/time.Duration(runtime.GOMAXPROCS(0))))
 		if err != nil { // it took long to learn that, and it may be over
 			pause = min(pause, retry)
 		}
 		rest := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-			rest.Stop()
-			return
 		case <-rest.C:
 		}
+		rest.Stop()
+		s.busy.Add(-1)
 	}
 }
 
-// send passes a frame to all viewers of a page.
+// send passes a frame to all viewers of a page, unless they have the same one.
 func (l *live) send(page string, t *topic, f *frame) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if t.last != nil && t.last.same(f) {
+		return
+	}
 	t.last = f
 	for v := range t.viewers {
 		v.take(page, f)
 	}
 }
 
-func mark(changed chan<- struct{}) {
+// turn waits until no other followed page is made, so that the time of this one is its own. It does not wait long: a
+// page that the API server does not answer must not hold up the others. done ends the turn.
+func (s *Server) turn(ctx context.Context) (done func()) {
+	late := time.NewTimer(turn)
+	defer late.Stop()
 	select {
-	case changed <- struct{}{}:
-	default:
+	case s.making <- struct{}{}:
+		return func() { <-s.making }
+	case <-late.C:
+	case <-ctx.Done():
 	}
-}
-
-// watch signals that objects changed. It resumes from the last seen version; if the API server no longer has that
-// version, it signals a change.
-func (l *live) watch(ctx context.Context, src follow.Source, changed chan<- struct{}) {
-	c, err := l.visitor.app.Dynamic()
-	if err != nil {
-		return // as the page itself has found
-	}
-	api, version := c.Resource(src.Kind).Namespace(src.Namespace), ""
-	for ctx.Err() == nil {
-		if version == "" {
-			which := src.Which
-			which.Limit = 1
-			var some *unstructured.UnstructuredList
-			if some, err = api.List(ctx, which); err == nil {
-				version = some.GetResourceVersion()
-			}
-			mark(changed)
-		}
-		if version != "" {
-			if err = follows(ctx, api, src.Which, &version, changed); gone(err) {
-				version = ""
-			}
-		}
-		pause := time.Second
-		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-			pause = beat
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
-	}
-}
-
-// gone reports whether the API server no longer has the versions for a watch.
-func gone(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
-
-// follows watches objects from a version until the watch ends. It updates the version.
-func follows(
-	ctx context.Context, api dynamic.ResourceInterface, which metav1.ListOptions, version *string,
-	changed chan<- struct{},
-) error {
-	which.ResourceVersion, which.AllowWatchBookmarks = *version, true
-	events, err := api.Watch(ctx, which)
-	if err != nil {
-		mark(changed) // the page shows the error if it can no longer be read
-		return err
-	}
-	defer events.Stop()
-	for e := range events.ResultChan() {
-		if e.Type == watch.Error {
-			return apierrors.FromObject(e.Object)
-		}
-		if o, ok := e.Object.(metav1.Object); ok {
-			*version = o.GetResourceVersion()
-		}
-		if e.Type != watch.Bookmark {
-			mark(changed)
-		}
-	}
-	return nil
+	return func() {}
 }

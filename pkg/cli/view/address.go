@@ -52,7 +52,7 @@ func Addresses(ctx context.Context, s *app.App, addrs []netip.Addr) ([]Address, 
 	group, asking := errgroup.WithContext(ctx)
 	group.SetLimit(resource.AtOnce)
 	group.Go(func() (err error) {
-		plans, err = resource.PoolIndex(asking, s)
+		plans, err = resource.IndexAround(asking, s, addrs)
 		return err
 	})
 	for i, a := range addrs {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -44,15 +45,13 @@ func HostNamed(ctx context.Context, s *app.App, word string) (*Host, error) {
 
 // fill reads the pools and the addresses of the host.
 func (h *Host) fill(ctx context.Context, s *app.App) error {
-	all, err := resource.AllPools(ctx, s)
+	api, err := resource.NewPools(s)
 	if err != nil {
 		return err
 	}
-	h.parents = map[string]string{}
-	for parent, blocks := range resource.BlocksOf(all) {
-		for _, b := range blocks {
-			h.parents[b.Name] = parent
-		}
+	all, _, err := api.WithoutBlocks(ctx)
+	if err != nil {
+		return err
 	}
 	for _, p := range all {
 		if resource.Serves(p, h.Addrs, h.Nodes) {
@@ -66,6 +65,14 @@ func (h *Host) fill(ctx context.Context, s *app.App) error {
 			return err
 		}
 		h.Held = append(h.Held, held...)
+	}
+	h.parents = map[string]string{}
+	for _, p := range all {
+		for _, l := range h.Held {
+			if p.Spec.BlockSize > 0 && block.OfName(l.Pool, p.Name).IsValid() {
+				h.parents[l.Pool] = p.Name
+			}
+		}
 	}
 	return nil
 }

@@ -37,7 +37,8 @@ func (p PoolRow) Percent() int64 {
 	return int64(float64(p.Used()) / float64(p.Status.Capacity) * 100)
 }
 
-// Overview lists all pools with the counts of their status. Its cost does not depend on the number of addresses.
+// Overview lists all pools with the counts of their status. Its cost does not depend on the number of addresses. Of
+// blocks only the names are read.
 type Overview struct {
 	Rows []PoolRow
 	// Attention counts the pools that need attention, Full those without a free address.
@@ -51,20 +52,23 @@ type Overview struct {
 // OverviewOf lists the pools that match a text. A network limits the list to its pools; may be empty. from has the
 // trends; may be nil.
 func OverviewOf(ctx context.Context, s *app.App, from *Prometheus, network, text, order string) (*Overview, error) {
-	all, err := resource.AllPools(ctx, s)
+	api, err := resource.NewPools(s)
+	if err != nil {
+		return nil, err
+	}
+	all, blocks, err := api.WithoutBlocks(ctx)
 	if err != nil {
 		return nil, err
 	}
 	trends := Trends(ctx, s, from, all)
 	o := &Overview{Trends: trends != nil}
-	blocks := resource.BlocksOf(all)
-	for _, p := range resource.WithoutBlocks(all) {
+	for _, p := range all {
 		of := resource.NetworkOf(p)
 		if of != "" && !slices.Contains(o.Networks, of) {
 			o.Networks = append(o.Networks, of)
 		}
 		row := RowOf(s, p)
-		row.Blocks, row.Trend = len(blocks[p.Name]), trends[p.Name]
+		row.Blocks, row.Trend = blocks[p.Name], trends[p.Name]
 		if network != "" && of != network || !row.matches(text) {
 			continue
 		}

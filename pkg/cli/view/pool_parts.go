@@ -19,7 +19,7 @@ import (
 // FreeRuns returns the free ranges of a pool that was read with its leases, the longest first. It applies the
 // controller's rules for free addresses.
 func (d *Pool) FreeRuns(ctx context.Context, s *app.App) ([]netipx.IPRange, error) {
-	x, err := resource.PoolIndex(ctx, s)
+	x, err := resource.IndexBeside(ctx, s, append(d.Blocks(), d.Pool))
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,17 @@ func TestBlockName(t *testing.T) {
 		if got := Name("net-a", netip.MustParsePrefix(block)); got != want {
 			t.Errorf("%s: %q, want %q", block, got, want)
 		}
+		if got := OfName(want, "net-a").String(); got != block {
+			t.Errorf("%q is taken for %s", want, got)
+		}
+	}
+	for _, name := range []string{
+		"", "net-a", "net-a-", "net-a-27", "net-b-10-0-0-32-27", "net-a-10-0-0-32", "net-a-10-0-0-32-33", "net-a-10-0-0-32-027",
+		"net-a-web-10-0-0-32-27", "net-a-10.0.0.32-27", "net-a-fd00--1-112",
+	} {
+		if got := OfName(name, "net-a"); got.IsValid() {
+			t.Errorf("%q is taken for the block %s", name, got)
+		}
 	}
 }
 

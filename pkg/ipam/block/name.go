@@ -36,3 +36,21 @@ func CheckNames(parent string, subnet netip.Prefix, length int) error {
 func IsName(name, parent string, block netip.Prefix) bool {
 	return parent != "" && block.IsValid() && name == Name(parent, block)
 }
+
+// OfName returns the addresses of the block of a pool that is called so; invalid if none is.
+func OfName(name, parent string) netip.Prefix {
+	rest, ok := strings.CutPrefix(name, parent+"-")
+	at := strings.LastIndexByte(rest, '-')
+	if !ok || at < 0 {
+		return netip.Prefix{}
+	}
+	a, err := ipaddr.ParseObjectName(rest[:at])
+	if err != nil {
+		a, err = ipaddr.ParseObjectName(strings.ReplaceAll(rest[:at], "-", "."))
+	}
+	bits, wrong := strconv.Atoi(rest[at+1:])
+	if block := netip.PrefixFrom(a, bits); err == nil && wrong == nil && IsName(name, parent, block) {
+		return block
+	}
+	return netip.Prefix{}
+}

@@ -55,11 +55,10 @@ func (v *poolList) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := api.ListWith(ctx, v.which.Options())
+	all, err := v.read(ctx, api)
 	if err != nil {
 		return err
 	}
-	all = resource.WithoutBlocks(all)
 	if err := printer.Sorted(&v.output.Sort, all,
 		func(p resource.Pool) (printer.SortKey, error) { return v.output.Sort.Key(p.Stored.Object) }); err != nil {
 		return err
@@ -74,6 +73,16 @@ func (v *poolList) Run(ctx context.Context) error {
 	}
 	resource.SumUpPools(v.App, v.which, all)
 	return nil
+}
+
+// read reads the selected pools except blocks.
+func (v *poolList) read(ctx context.Context, api *resource.Pools) ([]resource.Pool, error) {
+	if v.which == (resource.Selectors{}) {
+		all, _, err := api.WithoutBlocks(ctx)
+		return all, err
+	}
+	all, err := api.ListWith(ctx, v.which.Options())
+	return resource.WithoutBlocks(all), err
 }
 
 func (v *poolList) watch(ctx context.Context) error {
