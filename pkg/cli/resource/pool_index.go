@@ -27,6 +27,19 @@ func SetPools(x *index.Index, all []Pool, now time.Time) {
 	}
 }
 
+// ReadPools adds the pools, and the namespaces that they select, to an index. now is the API server's time.
+func ReadPools(ctx context.Context, s *app.App, x *index.Index, now time.Time) error {
+	pools, err := AllPools(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := SetNamespaces(ctx, s, x, pools); err != nil {
+		return err
+	}
+	SetPools(x, pools, now)
+	return nil
+}
+
 // SetNodes adds the nodes to an index if the hosts of one of the pools depend on them.
 func SetNodes(ctx context.Context, s *app.App, x *index.Index, pools []Pool) {
 	for _, n := range NodesFor(ctx, s, pools...) {
