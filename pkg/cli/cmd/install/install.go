@@ -85,8 +85,6 @@ itself alone. One that is there already goes on as it does.
 	return cmd
 }
 
-func (v *install) Complete([]string) error { return nil }
-
 func (v *install) Validate() error {
 	switch {
 	case v.crdsOnly && v.image != "":

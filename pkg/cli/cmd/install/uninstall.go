@@ -54,8 +54,6 @@ have, and nothing knows of them any more.`,
 	return cmd
 }
 
-func (v *uninstall) Complete([]string) error { return nil }
-
 func (v *uninstall) Validate() error {
 	switch {
 	case v.deleteLeases && !v.crds:
