@@ -129,7 +129,6 @@ verify: tools ## Check that all is generated, tidy, formatted and without findin
 
 .PHONY: bench
 bench: kube build node ## Measure throughput and latency beside their floors (docs/benchmarks.md).
-	@hack/whereabouts/build.sh
 	@$(GORUN) ./test/bench
 
 ##@ Change

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the reference CNI plugins into bin/cni, where a container runtime finds them (and tests of our plugins do),
-# at the version that the module beside this script pins; and a program around CRI-O's CNI library, and Multus, as
-# ../ocicni and ../multus pin them. A binary whose pins, flags and Go version have not changed is left alone. A minute the first time.
+# at the version that the module beside this script pins; and a program around CRI-O's CNI library, Multus, and the plugin
+# of Whereabouts, as ../ocicni, ../multus and ../whereabouts pin them. A binary whose pins, flags and Go version have not
+# changed is left alone. Two minutes the first time.
 set -euo pipefail
 
 cd "$(dirname "$0")"
@@ -19,3 +20,7 @@ multus=gopkg.in/k8snetworkplumbingwg/multus-cni.v4
 for name in multus multus-daemon multus-shim; do
 	build "$name" ../multus "$multus/cmd/$name" "$(pinned ../multus "$multus")"
 done
+
+# What writes the objects of another system that tests import.
+whereabouts=github.com/k8snetworkplumbingwg/whereabouts
+build whereabouts ../whereabouts "$whereabouts/cmd" "$(pinned ../whereabouts "$whereabouts")"

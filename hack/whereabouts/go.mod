@@ -1,4 +1,5 @@
-// Builds whereabouts, which make bench measures beside our plugin; see build.sh.
+// Builds the IPAM plugin of Whereabouts, whose objects a test imports, and names its CustomResourceDefinitions; see
+// hack/cni/build.sh.
 module github.com/bcsnet/bcsnet/hack/whereabouts
 
 go 1.26.0

@@ -48,7 +48,7 @@ func (t target) again(then lease.Lease, cause string) {
 	if t.now.Version > 0 {
 		then.History = t.signed(then.History)
 	}
-	t.plan.Leases = append(t.plan.Leases, then)
+	t.add(then)
 }
 
 // signed returns a history for an object that exists: there, the API server takes no entry that names anybody but who

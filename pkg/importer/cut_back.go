@@ -52,7 +52,7 @@ func (h Here) Lift(l lease.Lease) (lease.Lease, bool) {
 
 // Returns decides what goes back to the other system. stay says which addresses do not, because the other system does
 // not know the pods that have them. Of the free ones, Stock addresses of each pool remain.
-func (c CutOver) Returns(h Here) (all []Return, stay []Remark) {
+func (c CutOver) Returns(h Here) (all []Return, stay []Staying) {
 	const unknown = ", and the other system does not have it for this pod"
 	s := newSight(c)
 	nodes := map[string]string{}
@@ -85,7 +85,7 @@ func (c CutOver) Returns(h Here) (all []Return, stay []Remark) {
 				free = append(free, l)
 			}
 			if why != "" {
-				stay = append(stay, Remark{"BCSNetIP " + a.String(), why})
+				stay = append(stay, staying(l, why))
 			}
 		}
 		if n := len(free); uint64(n) > c.Stock {

@@ -3,7 +3,6 @@ package importer
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -63,9 +62,12 @@ type maker struct {
 	// claims has the object of each claim of the other system, and unusable the reason for those that are not taken
 	// over; both by namespace/name.
 	claims, unusable map[string]string
-	// reporters maps an address to the running pods that report it; pods are all, by namespace/name.
-	reporters map[netip.Addr][]workload.Pod
-	pods      map[string]workload.Pod
+	// reporters maps an address to the running pods that report it; pods are all, by namespace/name. There may be as
+	// many pods as addresses, so none is copied.
+	reporters map[netip.Addr][]*workload.Pod
+	pods      map[string]*workload.Pod
+	// left is the number of rows that are not planned yet.
+	left int
 }
 
 // Make plans the pools, claims and leases of the rows. Running pods count more than objects. An address whose objects
@@ -73,10 +75,11 @@ type maker struct {
 func Make(in Input) Plan {
 	m := maker{
 		Input: in, bound: map[netip.Addr][]string{}, claims: map[string]string{}, unusable: map[string]string{},
-		reporters: map[netip.Addr][]workload.Pod{}, pods: map[string]workload.Pod{},
+		reporters: map[netip.Addr][]*workload.Pod{}, pods: make(map[string]*workload.Pod, len(in.Pods)),
 		plan: Plan{Conflicts: slices.Clone(in.Conflicts), Left: slices.Clone(in.Left)},
 	}
-	for _, p := range in.Pods {
+	for i := range in.Pods {
+		p := &in.Pods[i]
 		m.pods[p.Namespace+"/"+p.Name] = p
 		if p.Ended || p.HostNetwork {
 			continue
@@ -87,17 +90,15 @@ func Make(in Input) Plan {
 	}
 	m.planPools()
 	m.planClaims()
-	rows := map[netip.Addr][]Address{}
-	for _, row := range in.Addresses {
-		rows[row.Addr] = append(rows[row.Addr], row)
-	}
-	for a := range m.bound { // also those that have no object
-		if _, known := rows[a]; !known {
-			rows[a] = []Address{{Addr: a, Object: "address " + a.String()}}
+	rows := m.sorted()
+	for len(rows) > 0 {
+		m.left = len(rows)
+		n := 1
+		for n < len(rows) && rows[n].Addr == rows[0].Addr {
+			n++
 		}
-	}
-	for _, a := range slices.SortedFunc(maps.Keys(rows), netip.Addr.Compare) {
-		m.planAddress(m.one(rows[a]))
+		m.planAddress(m.one(rows[:n]))
+		rows = rows[n:]
 	}
 	if m.Stored != nil {
 		m.planReported()
@@ -105,15 +106,44 @@ func Make(in Input) Plan {
 	return m.plan
 }
 
+// add plans a lease.
+func (m *maker) add(l lease.Lease) {
+	if m.plan.Leases == nil {
+		m.plan.Leases = make([]lease.Lease, 0, m.left)
+	}
+	m.plan.Leases = append(m.plan.Leases, l)
+}
+
 func (m *maker) conflict(object, format string, args ...any) {
 	m.plan.Conflicts = append(m.plan.Conflicts, Remark{object, fmt.Sprintf(format, args...)})
 }
 
+// sorted returns the rows by their addresses, and of one address in the order of the reader. Addresses to which a claim
+// is bound have one also if they have no object.
+func (m *maker) sorted() []*Address {
+	rows := make([]*Address, len(m.Addresses), len(m.Addresses)+len(m.bound))
+	known := make(map[netip.Addr]bool, len(m.bound))
+	for i := range m.Addresses {
+		rows[i] = &m.Addresses[i]
+		if _, bound := m.bound[rows[i].Addr]; bound {
+			known[rows[i].Addr] = true
+		}
+	}
+	for a := range m.bound {
+		if !known[a] {
+			rows = append(rows, &Address{Addr: a, Object: "address " + a.String()})
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b *Address) int { return a.Compare(b.Addr) })
+	return rows
+}
+
 // one returns the row that counts of those of one address: a held one before others, and of two holders the one whose
 // pod reports the address. If that decides nothing, the address is unclear.
-func (m *maker) one(rows []Address) Address {
-	best := rows[0]
-	for _, row := range rows[1:] {
+func (m *maker) one(rows []*Address) Address {
+	best := *rows[0]
+	for _, other := range rows[1:] {
+		row := *other
 		switch {
 		case row.State != Held, best.State == Held && best.holder() == row.holder():
 		case best.State != Held:
@@ -132,7 +162,7 @@ func (m *maker) one(rows []Address) Address {
 
 // reports reports whether the pod of a row is one that reports its address.
 func (m *maker) reports(row Address) bool {
-	return slices.ContainsFunc(m.reporters[row.Addr], func(p workload.Pod) bool {
+	return slices.ContainsFunc(m.reporters[row.Addr], func(p *workload.Pod) bool {
 		return p.Namespace+"/"+p.Name == row.pod()
 	})
 }
@@ -203,7 +233,7 @@ func (m *maker) holder(row Address) (h lease.Holder, cause string) {
 	h.IfName = cmp.Or(h.IfName, lease.DefaultIfName)
 	h.StartedAt = m.since(row)
 	pods := m.reporters[row.Addr]
-	if i := slices.IndexFunc(pods, func(p workload.Pod) bool { return p.Namespace+"/"+p.Name == row.pod() }); i >= 0 {
+	if i := slices.IndexFunc(pods, func(p *workload.Pod) bool { return p.Namespace+"/"+p.Name == row.pod() }); i >= 0 {
 		h = of(h, pods[i])
 		if len(pods) > 1 {
 			other := pods[(i+1)%len(pods)]
@@ -227,7 +257,7 @@ func (m *maker) holder(row Address) (h lease.Holder, cause string) {
 		return lease.Holder{}, "it is Active for no pod"
 	case row.pod() == "":
 		return lease.Holder{}, fmt.Sprintf("it is that of %s, and no running pod reports it", row.holder())
-	case h.PodUID != "" && pod.UID != h.PodUID: // an earlier pod of the name
+	case exists && h.PodUID != "" && pod.UID != h.PodUID: // an earlier pod of the name
 	case exists && !pod.Ended && !pod.Deleting && len(pod.Addrs) > 0:
 		return lease.Holder{}, fmt.Sprintf("it is that of %s, which reports %s", row.pod(), pod.Addrs[0])
 	case exists && !pod.Ended && !m.since(row).Before(pod.Created): // it reports nothing yet
@@ -237,7 +267,7 @@ func (m *maker) holder(row Address) (h lease.Holder, cause string) {
 }
 
 // of returns the holder as the pod completes it: its UID, and its host unless the other system stores that.
-func of(h lease.Holder, p workload.Pod) lease.Holder {
+func of(h lease.Holder, p *workload.Pod) lease.Holder {
 	h.PodUID = p.UID
 	if !h.Host.IsValid() && len(p.HostIPs) > 0 {
 		h.Host = p.HostIPs[0]

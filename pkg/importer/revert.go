@@ -34,9 +34,25 @@ type Reversal struct {
 	Claims []*v1.BCSNetIPClaim
 	Pools  []*v1.BCSNetPool
 	// Stay is what is in use through this system since.
-	Stay []Remark
+	Stay []Staying
 	// Reserved is the number of addresses that stay reserved because they are in pools that the import did not make.
 	Reserved int
+}
+
+// Staying is an object that stays, and why. Holder names who has the address; empty if nobody has it in use.
+type Staying struct {
+	Remark
+
+	Holder string
+}
+
+// staying returns an address that stays.
+func staying(l lease.Lease, why string) Staying {
+	s := Staying{Remark: Remark{"BCSNetIP " + l.Addr.String(), why}}
+	if l.State == lease.Active {
+		s.Holder = l.Who()
+	}
+	return s
 }
 
 // Empty reports whether there is nothing to do.
@@ -92,7 +108,7 @@ func Revert(h Here) (r Reversal) {
 		if !imported && !claimed {
 			return
 		}
-		r.Stay = append(r.Stay, Remark{"BCSNetIP " + l.Addr.String(), why})
+		r.Stay = append(r.Stay, staying(l, why))
 		if imported {
 			pools[l.Pool] = l.Addr.String() + " of it stays"
 		}
@@ -145,7 +161,7 @@ func (h Here) choose(r *Reversal, pools, claims map[string]string) {
 		case why == "":
 			r.Claims = append(r.Claims, c)
 		default:
-			r.Stay = append(r.Stay, Remark{"BCSNetIPClaim " + name, why})
+			r.Stay = append(r.Stay, Staying{Remark: Remark{"BCSNetIPClaim " + name, why}})
 		}
 	}
 	for _, p := range h.Pools {
@@ -159,7 +175,7 @@ func (h Here) choose(r *Reversal, pools, claims map[string]string) {
 		if why == "" {
 			r.Pools = append(r.Pools, p)
 		} else {
-			r.Stay = append(r.Stay, Remark{"BCSNetPool " + p.Name, why})
+			r.Stay = append(r.Stay, Staying{Remark: Remark{"BCSNetPool " + p.Name, why}})
 		}
 	}
 }

@@ -62,7 +62,7 @@ func (t target) hold(h lease.Holder) {
 	if l, ok := t.free(); ok {
 		change := lease.Change{Verb: lease.VerbImport, By: t.By, Reason: importReason(t.System, h.ContainerID)}
 		next, _ := lease.Import(l, t.params, h, t.retention(), t.since(t.row), change)
-		t.plan.Leases = append(t.plan.Leases, next)
+		t.add(next)
 	}
 }
 
@@ -82,7 +82,7 @@ func (t target) keepForClaim() {
 	if t.row.Counting {
 		next.Updated = t.since(t.row)
 	}
-	t.plan.Leases = append(t.plan.Leases, next)
+	t.add(next)
 }
 
 // aside plans that nobody gets the address until somebody decides.
@@ -100,5 +100,5 @@ func (t target) aside(why string) {
 	}
 	change := lease.Change{Verb: lease.VerbReserve, By: t.By, Reason: t.reason(why)}
 	next, _ := lease.Reserve(t.now, t.params, t.Now, change)
-	t.plan.Leases = append(t.plan.Leases, next)
+	t.add(next)
 }

@@ -148,8 +148,8 @@ type part struct {
 }
 
 // together lists all parts but neighboursPart and nodesPart, those that share a control plane side by side. The largest
-// pool, the overload, the policies, HTTPS and the plugin each have a control plane with nothing but their own objects;
-// the command line and the pages share one.
+// pool, the overload, the policies, HTTPS, the plugin and the import each have a control plane with nothing but their
+// own objects; the command line and the pages share one.
 func together() [][]part {
 	return [][]part{
 		{
@@ -163,6 +163,7 @@ func together() [][]part {
 		{{"policies", (*bench).policies}},
 		{{"tls", (*bench).secure}},
 		{{"cni", (*bench).cni}},
+		{{"import", (*bench).imports}},
 		{{"cli", (*bench).cli}, {"pages", (*bench).pages}},
 	}
 }

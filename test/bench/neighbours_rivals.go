@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,31 +33,36 @@ func (p *plugin) rivals(ctx context.Context) (all []rival, path string, err erro
 		return nil, "", err
 	}
 	bin := filepath.Join(root, "bin")
-	reference, others := filepath.Join(bin, "cni"), filepath.Join(bin, "neighbours")
+	reference := filepath.Join(bin, "cni")
 	local := fmt.Sprintf(`{"type":%q,"dataDir":%q,"ranges":[[{"subnet":"10.96.0.0/22"}]]}`, hostLocal,
 		filepath.Join(p.dir, "local"))
 	all = []rival{
 		{name: hostLocal, program: filepath.Join(reference, hostLocal), ipam: local},
 		{name: ours, program: p.program, ipam: fmt.Sprintf(`{"type":%q}`, ours)},
 	}
-	if _, err := os.Stat(filepath.Join(others, whereabouts)); err != nil {
-		say("%s is left out: %v; hint: hack/whereabouts/build.sh", whereabouts, err)
-	} else {
-		r, err := p.whereabouts(ctx, others)
-		if err != nil {
-			return nil, "", err
-		}
-		all = append(all, r)
+	other, err := p.whereabouts(ctx, filepath.Join(reference, whereabouts))
+	if err != nil {
+		return nil, "", err
 	}
+	all = append(all, other)
 	for i := range all {
 		all[i].main = filepath.Join(reference, bridge)
 	}
-	return all, fmt.Sprintf("%s:%s:%s", bin, reference, others), nil
+	return all, bin + ":" + reference, nil
 }
 
 // whereabouts furnishes the API server for whereabouts, which calls it as an administrator.
-func (p *plugin) whereabouts(ctx context.Context, dir string) (rival, error) {
-	if err := p.b.cp.InstallCRDs(ctx, filepath.Join(dir, whereabouts+"-crds")); err != nil {
+func (p *plugin) whereabouts(ctx context.Context, program string) (rival, error) {
+	manifest, err := controlplane.WhereaboutsCRDs()
+	if err != nil {
+		return rival{}, err
+	}
+	crds := filepath.Join(p.dir, "crds")
+	err = errors.Join(os.Mkdir(crds, 0o700), os.WriteFile(filepath.Join(crds, "whereabouts.yaml"), []byte(manifest), 0o600))
+	if err != nil {
+		return rival{}, err
+	}
+	if err := p.b.cp.InstallCRDs(ctx, crds); err != nil {
 		return rival{}, err
 	}
 	kubeconfig, settings := filepath.Join(p.dir, "kubeconfig"), filepath.Join(p.dir, "whereabouts.conf")
@@ -64,7 +70,7 @@ func (p *plugin) whereabouts(ctx context.Context, dir string) (rival, error) {
 		return rival{}, err
 	}
 	return rival{
-		name: whereabouts, program: filepath.Join(dir, whereabouts),
+		name: whereabouts, program: program,
 		ipam: fmt.Sprintf(`{"type":%q,"range":"10.98.0.0/22","kubernetes":{"kubeconfig":%q},"configuration_path":%q}`,
 			whereabouts, kubeconfig, settings),
 	}, os.WriteFile(settings, []byte("{}"), 0o600) // which it wants to be there

@@ -29,6 +29,8 @@ type report struct {
 	// lists and quicks are of the command line, scale is what the lists go over.
 	lists, quicks []string
 	scale         string
+	// imports are of bcsnetctl import.
+	imports []string
 	// pages are of bcsnetctl ui, viewed are allocations while viewers follow pages, viewers is their processor time,
 	// and clicks is the time of clicks in a browser.
 	pages, viewed, viewers, clicks []string
@@ -325,6 +327,7 @@ func (r *report) commandLine() string {
 	return join(
 		table(r.scale, "| command | first row | all rows | of kubectl's time | memory |", r.lists),
 		table("Single answers", "| command | ms | memory |", r.quicks),
+		r.importTable(),
 		r.pageTables())
 }
 

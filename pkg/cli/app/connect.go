@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -135,13 +136,10 @@ func (s *App) Leases() (*store.Client, error) { return s.LeasesWith(nil) }
 
 // LeasesWith returns a client for leases that adds its writes to an index.
 func (s *App) LeasesWith(index *index.Index) (*store.Client, error) {
-	cfg, err := s.Connect()
+	cfg, err := s.limited()
 	if err != nil {
 		return nil, err
 	}
-	limit := timeLimit(cfg.Timeout)
-	cfg = rest.CopyConfig(cfg)
-	cfg.Wrap(limit.wrap)
 	if index != nil { // which a feed fills
 		cfg.Wrap(store.NewRestores().Wrap)
 	}
@@ -153,6 +151,29 @@ func (s *App) LeasesWith(index *index.Index) (*store.Client, error) {
 		c = c.Dry()
 	}
 	return c, nil
+}
+
+// EachOther calls fn with the JSON of every object of a kind of another program. An object is valid until fn returns.
+func (s *App) EachOther(
+	ctx context.Context, kind schema.GroupVersionResource, fn func(object []byte) error,
+) error {
+	cfg, err := s.limited()
+	if err != nil {
+		return err
+	}
+	return store.EachOther(ctx, cfg, kind, fn)
+}
+
+// limited returns a configuration for clients of package store, with the time limit of the flags.
+func (s *App) limited() (*rest.Config, error) {
+	cfg, err := s.Connect()
+	if err != nil {
+		return nil, err
+	}
+	limit := timeLimit(cfg.Timeout)
+	cfg = rest.CopyConfig(cfg)
+	cfg.Wrap(limit.wrap)
+	return cfg, nil
 }
 
 // timeLimit applies --request-timeout to requests of package store, which sets none because it also reads long lists

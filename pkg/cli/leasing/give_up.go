@@ -30,8 +30,23 @@ func GiveUp(
 	give func(int, lease.Lease) error, tell func([]lease.Lease),
 ) error {
 	failed := resource.InBulk(ctx, s, held, done, give)
-	var given, tried []lease.Lease
-	var errs []error
+	given, tried, errs := held, held, failed // of many, without a copy
+	if slices.ContainsFunc(failed, func(err error) bool { return err != nil }) {
+		given, tried, errs = outcomes(s, held, done, failed)
+	}
+	if tell != nil {
+		tell(given)
+	} else if len(given) > 0 {
+		s.Say.Done("%s %s", humanize.Plural(len(given), "address"), done)
+	}
+	printed := resource.PrintLeases(s, o, resource.LeaseColumns(s, false), given)
+	return app.Several{resource.Unfinished(ctx, done, tried, errs), printed}.Compact()
+}
+
+// outcomes returns the released addresses, and those that were not left alone with their errors. It reports the others.
+func outcomes(
+	s *app.App, held []lease.Lease, done string, failed []error,
+) (given, tried []lease.Lease, errs []error) {
 	left := 0
 	for i, l := range held {
 		if alone, ok := errors.AsType[LeftAlone](failed[i]); ok {
@@ -48,13 +63,7 @@ func GiveUp(
 	if left > MaxLines {
 		s.Say.Note("  and %s are not", humanize.Plural(left-MaxLines, "more lease"))
 	}
-	if tell != nil {
-		tell(given)
-	} else if len(given) > 0 {
-		s.Say.Done("%s %s", humanize.Plural(len(given), "address"), done)
-	}
-	printed := resource.PrintLeases(s, o, resource.LeaseColumns(s, false), given)
-	return app.Several{resource.Unfinished(ctx, done, tried, errs), printed}.Compact()
+	return given, tried, errs
 }
 
 // ReleaseBy returns the history entry of a release of n addresses. With --dry-run=client it has no author.

@@ -81,25 +81,10 @@ func fillIndex(ctx context.Context, s *app.App, feed *store.Feed, index *index.I
 	if err != nil {
 		return resource.Explain(s, err)
 	}
-	nodes, err := resource.ListNodes(ctx, s)
-	if err != nil {
-		return err
-	}
-	for _, n := range nodes {
-		index.Pools.SetNode(n.Name, n.Known())
-	}
-	return nil
+	return resource.ReadNodes(ctx, s, index)
 }
 
 // Open reads the pools and the namespaces that they select, at the beginning of a request.
 func (a *Allocator) Open(ctx context.Context, s *app.App) error {
-	pools, err := resource.AllPools(ctx, s)
-	if err != nil {
-		return err
-	}
-	if err := resource.SetNamespaces(ctx, s, a.Index, pools); err != nil {
-		return err
-	}
-	resource.SetPools(a.Index, pools, a.Leases.Now())
-	return nil
+	return resource.ReadPools(ctx, s, a.Index, a.Leases.Now())
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,8 +21,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// podPage is the number of pods per request: the next page is read while this one is decoded.
-const podPage = 1000
+// podPage is the number of pods per request: the next page is read while this one is decoded. A pod in memory takes
+// some tens of kilobytes until what is used of it is taken.
+const podPage = 250
 
 // AllPods reads the pods of all namespaces.
 func AllPods(ctx context.Context, s *app.App) (all []workload.Pod, err error) {
@@ -29,11 +31,19 @@ func AllPods(ctx context.Context, s *app.App) (all []workload.Pod, err error) {
 	if err != nil {
 		return nil, err
 	}
+	var number atomic.Int64 // of all pods, as the first page says
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		return c.Pods("").List(ctx, o)
+		page, err := c.Pods("").List(ctx, o)
+		if err == nil && page.RemainingItemCount != nil {
+			number.CompareAndSwap(0, int64(len(page.Items))+*page.RemainingItemCount)
+		}
+		return page, err
 	})
-	pages.PageSize = podPage
+	pages.PageSize, pages.PageBufferSize = podPage, 1
 	err = pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
+		if all == nil {
+			all = make([]workload.Pod, 0, number.Load())
+		}
 		if p, ok := o.(*corev1.Pod); ok {
 			all = append(all, workload.FromObject(p))
 		}

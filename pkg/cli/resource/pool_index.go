@@ -28,6 +28,19 @@ func SetPools(x *index.Index, all []Pool, now time.Time) {
 	}
 }
 
+// ReadPools adds the pools, and the namespaces that they select, to an index. now is the API server's time.
+func ReadPools(ctx context.Context, s *app.App, x *index.Index, now time.Time) error {
+	pools, err := AllPools(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := SetNamespaces(ctx, s, x, pools); err != nil {
+		return err
+	}
+	SetPools(x, pools, now)
+	return nil
+}
+
 // SetNodes adds the nodes to an index if the hosts of one of the pools depend on them.
 func SetNodes(ctx context.Context, s *app.App, x *index.Index, pools []Pool) {
 	for _, n := range NodesFor(ctx, s, pools...) {
@@ -55,6 +68,31 @@ func SetNamespaces(ctx context.Context, s *app.App, x *index.Index, pools []Pool
 	return nil
 }
 
+// ReadNodes adds the nodes to an index.
+func ReadNodes(ctx context.Context, s *app.App, x *index.Index) error {
+	nodes, err := ListNodes(ctx, s)
+	for _, n := range nodes {
+		x.Pools.SetNode(n.Name, n.Known())
+	}
+	return err
+}
+
+// ReadAll returns an index of the nodes, all addresses, also free ones, and the pools. No watch feeds it: it is for a
+// plan, which each of its writes compares with what is stored.
+func ReadAll(ctx context.Context, s *app.App, leases *store.Client) (*index.Index, error) {
+	x := index.New()
+	if err := leases.Each(ctx, "", func(l lease.Lease) error {
+		x.Feed.Wrote(l)
+		return nil
+	}); err != nil {
+		return nil, Explain(s, err)
+	}
+	if err := ReadNodes(ctx, s, x); err != nil {
+		return nil, err
+	}
+	return x, ReadPools(ctx, s, x, leases.Now())
+}
+
 // FillHeld adds the nodes and every held address to an index of pools; for the pools named in resting also addresses in
 // cooldown. An address that is free in the index is free for the controller.
 func FillHeld(ctx context.Context, s *app.App, x *index.Index, resting []string) error {
@@ -63,12 +101,8 @@ func FillHeld(ctx context.Context, s *app.App, x *index.Index, resting []string)
 		return err
 	}
 	defer s.Say.WaitLater("reading the addresses that are held")()
-	nodes, err := ListNodes(ctx, s)
-	if err != nil {
+	if err := ReadNodes(ctx, s, x); err != nil {
 		s.Say.Warn("nodes cannot be read, so an address that a node has itself counts as free: %v", err)
-	}
-	for _, n := range nodes {
-		x.Pools.SetNode(n.Name, n.Known())
 	}
 	queries := []LeaseQuery{{Selectors: TakenOnly()}}
 	for _, name := range resting {

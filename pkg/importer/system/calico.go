@@ -63,22 +63,13 @@ type calicoReservation struct {
 
 func readCalico(ctx context.Context, from Source) (importer.Rows, error) {
 	r := &reading{ctx: ctx, from: from, of: schema.GroupVersion{Group: "crd.projectcalico.org", Version: "v1"}}
-	pools, blocks := list[calicoPool](r, "ippools", true), list[calicoBlock](r, "ipamblocks", false)
-	return calicoRows(pools, blocks, list[calicoReservation](r, "ipreservations", false)), r.err
-}
-
-func calicoRows(pools []calicoPool, blocks []calicoBlock, reserved []calicoReservation) importer.Rows {
-	r := rows{importer.Rows{System: "calico"}}
-	for i := range pools {
-		r.calicoPool(&pools[i])
-	}
-	for i := range blocks {
-		r.block(&blocks[i], "Calico", ".")
-	}
-	for i := range reserved {
-		r.reservation("IPReservation", &reserved[i], reserved[i].Spec.ReservedCIDRs)
-	}
-	return r.Rows
+	out := rows{importer.Rows{System: "calico"}}
+	forEach(r, "ippools", true, out.calicoPool)
+	forEach(r, "ipamblocks", false, func(o *calicoBlock) { out.block(o, "Calico", ".") })
+	forEach(r, "ipreservations", false, func(o *calicoReservation) {
+		out.reservation("IPReservation", o, o.Spec.ReservedCIDRs)
+	})
+	return out.Rows, r.err
 }
 
 func (r *rows) calicoPool(o *calicoPool) {

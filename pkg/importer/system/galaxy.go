@@ -56,9 +56,7 @@ func readGalaxy(ctx context.Context, from Source) (importer.Rows, error) {
 		r.galaxyPools(data[config.Key])
 	}
 	in := &reading{ctx: ctx, from: from, of: schema.GroupVersion{Group: "galaxy.k8s.io", Version: "v1alpha1"}}
-	for _, o := range list[floatingIP](in, "floatingips", !found) {
-		r.floatingIP(&o)
-	}
+	forEach(in, "floatingips", !found, r.floatingIP)
 	return r.Rows, in.err
 }
 

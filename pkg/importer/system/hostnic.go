@@ -57,7 +57,7 @@ type vxnetPool struct {
 
 func readHostnic(ctx context.Context, from Source) (importer.Rows, error) {
 	in := &reading{ctx: ctx, from: from, of: schema.GroupVersion{Group: "network.qingcloud.com", Version: "v1alpha1"}}
-	pools, blocks := list[hostnicPool](in, "ippools", true), list[calicoBlock](in, "ipamblocks", false)
+	pools := list[hostnicPool](in, "ippools", true)
 	sizes := map[string]int32{}
 	for _, o := range list[vxnetPool](in, "vxnetpools", false) {
 		for _, p := range o.Status.Pools {
@@ -77,9 +77,7 @@ func readHostnic(ctx context.Context, from Source) (importer.Rows, error) {
 	for i := range pools {
 		r.hostnicPool(&pools[i], cmp.Or(pools[i].Spec.BlockSize, sizes[pools[i].Name]), mapping)
 	}
-	for i := range blocks {
-		r.block(&blocks[i], "hostnic", "-")
-	}
+	forEach(in, "ipamblocks", false, func(o *calicoBlock) { r.block(o, "hostnic", "-") })
 	return r.Rows, cmp.Or(in.err, err)
 }
 

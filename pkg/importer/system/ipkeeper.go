@@ -49,9 +49,7 @@ func readIPKeeper(ctx context.Context, from Source) (importer.Rows, error) {
 	r := rows{importer.Rows{System: "crd-ipkeeper"}}
 	in := &reading{ctx: ctx, from: from, of: schema.GroupVersion{Group: "ipkeeper.generals.space", Version: "v1"}}
 	pools := map[netip.Prefix]*v1.BCSNetPool{}
-	for _, o := range list[staticIP](in, "staticips", true) {
-		r.staticIP(&o, pools)
-	}
+	forEach(in, "staticips", true, func(o *staticIP) { r.staticIP(o, pools) })
 	for _, subnet := range slices.SortedFunc(maps.Keys(pools), netip.Prefix.Compare) {
 		p := *pools[subnet]
 		slices.Sort(p.Spec.AvailableIPs)

@@ -63,26 +63,16 @@ type ovnVip struct {
 
 func readKubeOVN(ctx context.Context, from Source) (importer.Rows, error) {
 	r := &reading{ctx: ctx, from: from, of: schema.GroupVersion{Group: "kubeovn.io", Version: "v1"}}
-	subnets, ips := list[ovnSubnet](r, "subnets", true), list[ovnIP](r, "ips", false)
-	return ovnRows(subnets, ips, list[ovnVip](r, "vips", false)), r.err
-}
-
-func ovnRows(subnets []ovnSubnet, ips []ovnIP, vips []ovnVip) importer.Rows {
-	r := rows{importer.Rows{System: "kube-ovn"}}
-	for i := range subnets {
-		r.ovnSubnet(&subnets[i])
-	}
-	for i := range ips {
-		r.ovnIP(&ips[i])
-	}
-	for i := range vips {
-		o := &vips[i]
+	out := rows{importer.Rows{System: "kube-ovn"}}
+	forEach(r, "subnets", true, out.ovnSubnet)
+	forEach(r, "ips", false, out.ovnIP)
+	forEach(r, "vips", false, func(o *ovnVip) {
 		for _, text := range each(o.Status.V4, o.Status.V6) {
-			r.reserve(object("Vip", o), text, strings.TrimSpace("Vip "+o.Spec.Namespace+" "+o.Name),
+			out.reserve(object("Vip", o), text, strings.TrimSpace("Vip "+o.Spec.Namespace+" "+o.Name),
 				ipaddr.SetOf())
 		}
-	}
-	return r.Rows
+	})
+	return out.Rows, r.err
 }
 
 // each returns the texts of comma-separated lists, without empty ones.

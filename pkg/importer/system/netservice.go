@@ -37,44 +37,39 @@ them. Addresses that are Reserved for no claim are reserved.`,
 // readNetservice reads the objects. The earliest releases have no claims.
 func readNetservice(ctx context.Context, from Source) (importer.Rows, error) {
 	r := &reading{ctx: ctx, from: from, of: schema.GroupVersion{Group: "netservice.bkbcs.tencent.com", Version: "v1"}}
-	pools := list[netservicePool](r, "bcsnetpools", true)
-	ips, claims := list[netserviceIP](r, "bcsnetips", false), list[netserviceClaim](r, "bcsnetipclaims", false)
-	return netserviceRows(pools, ips, claims), r.err
-}
-
-func netserviceRows(pools []netservicePool, ips []netserviceIP, claims []netserviceClaim) importer.Rows {
-	r := rows{importer.Rows{System: "netservice"}}
-	for _, p := range pools {
+	out := rows{importer.Rows{System: "netservice"}}
+	forEach(r, "bcsnetpools", true, func(p *netservicePool) {
 		o := importer.Pool(p.Name)
 		o.Spec = v1.BCSNetPoolSpec{
 			Net: p.Spec.Net, Mask: p.Spec.Mask, Gateway: p.Spec.Gateway, Hosts: p.Spec.Hosts,
 			AvailableIPs: p.Spec.AvailableIPs,
 		}
-		r.Pools = append(r.Pools, o)
-	}
+		out.Pools = append(out.Pools, o)
+	})
 	naming := map[string][]netip.Addr{} // addresses by the claim that they name
-	for _, ip := range ips {
+	forEach(r, "bcsnetips", false, func(ip *netserviceIP) {
 		a := ip.row()
-		r.add(ip.Name, a)
+		out.add(ip.Name, a)
 		if addr, err := ipaddr.ParseAddr(ip.Name); err == nil && a.Claim != "" {
 			naming[a.Claim] = append(naming[a.Claim], addr)
 		}
-	}
+	})
+	claims := list[netserviceClaim](r, "bcsnetipclaims", false)
 	slices.SortFunc(claims, func(a, b netserviceClaim) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	for _, c := range claims {
-		r.Claims = append(r.Claims, r.netserviceClaim(c, naming[c.key()]))
+		out.Claims = append(out.Claims, out.netserviceClaim(c, naming[c.key()]))
 	}
-	return r.Rows
+	return out.Rows, r.err
 }
 
 // row returns the address as the released program has it.
-func (ip netserviceIP) row() importer.Address {
+func (ip *netserviceIP) row() importer.Address {
 	s := ip.Status
 	host, _ := ipaddr.ParseAddr(s.Host)
 	a := importer.Address{
-		Object: object("BCSNetIP", &ip), Updated: ip.updated(), Counting: s.KeepDuration != "",
+		Object: object("BCSNetIP", ip), Updated: ip.updated(), Counting: s.KeepDuration != "",
 		Holder: lease.Holder{
 			Host: host, ContainerID: s.ContainerID, IfName: lease.DefaultIfName, Namespace: s.PodNamespace,
 			PodName: s.PodName,
@@ -205,12 +200,12 @@ type netserviceClaim struct {
 }
 
 // phase returns the phase that the released program gave the address.
-func (ip netserviceIP) phase() string {
+func (ip *netserviceIP) phase() string {
 	return cmp.Or(ip.Status.Phase, ip.Status.Status, phaseAvailable)
 }
 
 // updated returns when the released program last changed the address; zero if the object does not have it.
-func (ip netserviceIP) updated() time.Time {
+func (ip *netserviceIP) updated() time.Time {
 	at, _ := time.Parse(time.RFC3339, ip.Status.UpdateTime)
 	return at
 }

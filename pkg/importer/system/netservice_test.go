@@ -40,6 +40,13 @@ func oldClaim(name, bound string, change ...func(*netserviceClaim)) netserviceCl
 	return c
 }
 
+func netserviceRows(t *testing.T, ips []netserviceIP, claims []netserviceClaim) importer.Rows {
+	t.Helper()
+	return read(t, netservice(), map[string][]any{
+		"bcsnetpools": nil, "bcsnetips": manifests(ips), "bcsnetipclaims": manifests(claims),
+	})
+}
+
 func running(name string, addrs ...string) workload.Pod {
 	p := workload.Pod{
 		Namespace: "shop", Name: name, UID: "u-" + name, Node: "n", Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
@@ -214,7 +221,7 @@ func TestMakeOneAddress(t *testing.T) {
 				x.Feed.Watched(*tc.ours)
 			}
 			got := importer.Make(importer.Input{
-				Rows: netserviceRows(nil, tc.ips, tc.claims), Index: x, Ours: tc.ourClaims, Pods: tc.pods, Now: now, By: "me",
+				Rows: netserviceRows(t, tc.ips, tc.claims), Index: x, Ours: tc.ourClaims, Pods: tc.pods, Now: now, By: "me",
 			})
 			if diff := cmp.Diff(tc.want, leaseText(t, got.Leases)); diff != "" {
 				t.Errorf("the lease, -want +got:\n%s", diff)
@@ -250,7 +257,7 @@ func TestImportBesideGroup(t *testing.T) {
 		x.Pools.SetPool(p)
 	}
 	in := importer.Input{
-		Rows:  netserviceRows(nil, []netserviceIP{oldIP("Reserved", "", "shop/a")}, []netserviceClaim{oldClaim("a", "10.1.0.20")}),
+		Rows:  netserviceRows(t, []netserviceIP{oldIP("Reserved", "", "shop/a")}, []netserviceClaim{oldClaim("a", "10.1.0.20")}),
 		Index: x, Now: time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC), By: "me",
 	}
 	if got := importer.Make(in).Leases; len(got) != 1 || got[0].Pool != "old" {

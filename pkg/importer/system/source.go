@@ -9,8 +9,8 @@ import (
 	"go4.org/netipx"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/json"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/importer"
@@ -19,9 +19,10 @@ import (
 
 // Source is where a reader finds the objects of its system.
 type Source struct {
-	// List returns all objects of a kind; served is false if the API server does not know the kind.
-	List func(ctx context.Context, kind schema.GroupVersionResource) (
-		items []unstructured.Unstructured, served bool, err error)
+	// Each calls fn with the JSON of every object of a kind, which is valid until fn returns; served is false if the
+	// API server does not know the kind.
+	Each func(ctx context.Context, kind schema.GroupVersionResource, fn func(object []byte) error) (
+		served bool, err error)
 	// Get returns an object; found is false if there is none.
 	Get func(ctx context.Context, kind schema.GroupVersionResource, namespace, name string) (
 		o *unstructured.Unstructured, found bool, err error)
@@ -75,7 +76,7 @@ func (e *NotServedError) Error() string {
 		e.Kind.Resource, e.Kind.GroupVersion())
 }
 
-// reading lists kinds of one group, until one of them fails.
+// reading reads kinds of one group, until one of them fails.
 type reading struct {
 	ctx  context.Context //nolint:containedctx // it lives for one call of a reader
 	from Source
@@ -86,28 +87,36 @@ type reading struct {
 // list returns the objects of a kind as values of T, none after an error. A kind that is not served is an error if it
 // is needed, else it has no objects.
 func list[T any](r *reading, resource string, needed bool) (out []T) {
+	forEach(r, resource, needed, func(o *T) { out = append(out, *o) })
 	if r.err != nil {
 		return nil
 	}
-	kind := r.of.WithResource(resource)
-	items, served, err := r.from.List(r.ctx, kind)
-	switch {
-	case err != nil:
-		r.err = err
-		return nil
-	case !served && needed:
-		r.err = &NotServedError{kind}
-		return nil
-	}
-	out = make([]T, len(items))
-	for i := range items {
-		o := &items[i]
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &out[i]); err != nil {
-			r.err = fmt.Errorf("%s %s of %s cannot be read: %w", o.GetKind(), o.GetName(), o.GetAPIVersion(), err)
-			return nil
-		}
-	}
 	return out
+}
+
+// forEach calls fn with each object of a kind, as list returns them, while they are read: a system can have an object
+// for each address.
+func forEach[T any](r *reading, resource string, needed bool, fn func(*T)) {
+	if r.err != nil {
+		return
+	}
+	kind, served := r.of.WithResource(resource), false
+	served, r.err = r.from.Each(r.ctx, kind, func(text []byte) error {
+		var o T
+		if err := json.UnmarshalCaseSensitivePreserveInts(text, &o); err != nil {
+			var named metav1.PartialObjectMetadata
+			_ = json.UnmarshalCaseSensitivePreserveInts(text, &named) // for the message, as far as it can be read
+			return fmt.Errorf("%s of %s cannot be read: %w", object(named.Kind, &named), named.APIVersion, err)
+		}
+		if m, ok := any(&o).(metav1.Object); ok {
+			m.SetManagedFields(nil)
+		}
+		fn(&o)
+		return nil
+	})
+	if r.err == nil && !served && needed {
+		r.err = &NotServedError{kind}
+	}
 }
 
 // rows collects what a reader finds.

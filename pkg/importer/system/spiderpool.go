@@ -69,19 +69,12 @@ type spiderReserved struct {
 
 func readSpiderpool(ctx context.Context, from Source) (importer.Rows, error) {
 	r := &reading{ctx: ctx, from: from, of: schema.GroupVersion{Group: "spiderpool.spidernet.io", Version: "v2beta1"}}
-	pools := list[spiderPool](r, "spiderippools", true)
-	return spiderRows(pools, list[spiderReserved](r, "spiderreservedips", false)), r.err
-}
-
-func spiderRows(pools []spiderPool, reserved []spiderReserved) importer.Rows {
-	r := rows{importer.Rows{System: "spiderpool"}}
-	for i := range pools {
-		r.spiderPool(&pools[i])
-	}
-	for i := range reserved {
-		r.reservation("SpiderReservedIP", &reserved[i], reserved[i].Spec.IPs)
-	}
-	return r.Rows
+	out := rows{importer.Rows{System: "spiderpool"}}
+	forEach(r, "spiderippools", true, out.spiderPool)
+	forEach(r, "spiderreservedips", false, func(o *spiderReserved) {
+		out.reservation("SpiderReservedIP", o, o.Spec.IPs)
+	})
+	return out.Rows, r.err
 }
 
 // spiderPool adds a pool and its allocations.

@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"os"
@@ -53,12 +54,53 @@ func source(t *testing.T, name string) Source {
 		}
 		return nil, false, nil
 	}
-	return Source{Get: get, List: func(_ context.Context, kind schema.GroupVersionResource) (
-		[]unstructured.Unstructured, bool, error,
+	return Source{Get: get, Each: func(_ context.Context, kind schema.GroupVersionResource, fn func([]byte) error) (
+		served bool, err error,
 	) {
 		items, served := byKind[kind.Resource+"/"+kind.GroupVersion().String()]
-		return items, served, nil
+		for _, o := range items {
+			text, err := o.MarshalJSON()
+			if err == nil {
+				err = fn(text)
+			}
+			clear(text) // nobody may keep it
+			if err != nil {
+				return true, err
+			}
+		}
+		return served, nil
 	}}
+}
+
+// read reads a system that has some objects, by their resources.
+func read(t *testing.T, of System, kinds map[string][]any) importer.Rows {
+	t.Helper()
+	rows, err := of.Read(t.Context(), Source{Each: func(
+		_ context.Context, kind schema.GroupVersionResource, fn func([]byte) error,
+	) (bool, error) {
+		for _, o := range kinds[kind.Resource] {
+			text, err := json.Marshal(o)
+			if err == nil {
+				err = fn(text)
+			}
+			if err != nil {
+				return true, err
+			}
+		}
+		_, served := kinds[kind.Resource]
+		return served, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+func manifests[T any](all []T) (out []any) {
+	for _, o := range all {
+		out = append(out, o)
+	}
+	return out
 }
 
 // plan reads a system and plans its import beside some pods; it says the plan in lines.
@@ -280,8 +322,8 @@ func TestExcluded(t *testing.T) {
 // TestSystems: each system says what it reads, and one whose kinds the cluster does not serve says so.
 func TestSystems(t *testing.T) {
 	nothing := Source{
-		List: func(context.Context, schema.GroupVersionResource) ([]unstructured.Unstructured, bool, error) {
-			return nil, false, nil
+		Each: func(context.Context, schema.GroupVersionResource, func([]byte) error) (bool, error) {
+			return false, nil
 		},
 		Get: func(context.Context, schema.GroupVersionResource, string, string) (*unstructured.Unstructured, bool, error) {
 			return nil, false, nil

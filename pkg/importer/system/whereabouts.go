@@ -98,16 +98,9 @@ type whereaboutsRange struct {
 
 func readWhereabouts(ctx context.Context, from Source) (importer.Rows, error) {
 	r := &reading{ctx: ctx, from: from, of: schema.GroupVersion{Group: "whereabouts.cni.cncf.io", Version: "v1alpha1"}}
-	pools := list[whereaboutsPool](r, "ippools", true)
-	reservations := list[whereaboutsReservation](r, "overlappingrangeipreservations", false)
-	r.of = schema.GroupVersion{Group: "k8s.cni.cncf.io", Version: "v1"}
-	return whereaboutsRows(list[attachment](r, "network-attachment-definitions", false), pools, reservations), r.err
-}
-
-func whereaboutsRows(
-	nads []attachment, pools []whereaboutsPool, reservations []whereaboutsReservation,
-) importer.Rows {
-	r := whereaboutsReader{rows: rows{importer.Rows{System: "whereabouts"}}, ranges: map[string]string{},
+	definitions := &reading{ctx: ctx, from: from, of: schema.GroupVersion{Group: "k8s.cni.cncf.io", Version: "v1"}}
+	nads := list[attachment](definitions, "network-attachment-definitions", false)
+	out := whereaboutsReader{rows: rows{importer.Rows{System: "whereabouts"}}, ranges: map[string]string{},
 		allocated: map[netip.Addr]bool{}}
 	slices.SortFunc(nads, func(a, b attachment) int { // the first one of a range makes the pool: one with a gateway
 		return cmp.Or(
@@ -115,15 +108,11 @@ func whereaboutsRows(
 			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	for i := range nads {
-		r.definition(&nads[i])
+		out.definition(&nads[i])
 	}
-	for i := range pools {
-		r.pool(&pools[i])
-	}
-	for i := range reservations {
-		r.reservation(&reservations[i])
-	}
-	return r.Rows
+	forEach(r, "ippools", true, out.pool)
+	forEach(r, "overlappingrangeipreservations", false, out.reservation)
+	return out.Rows, cmp.Or(r.err, definitions.err)
 }
 
 // whereaboutsReader collects the rows.

@@ -222,23 +222,29 @@ func TestOwnReservationsAreNoRows(t *testing.T) {
 	s.Spec.IPs = []string{"10.1.0.20"}
 	c := calicoReservation{ObjectMeta: mark}
 	c.Spec.ReservedCIDRs = []string{"10.1.0.20/32"}
-	if got := others(spiderRows(nil, []spiderReserved{s})); got != "" {
+	ofSpiderpool := func() string {
+		return others(read(t, spiderpool(), map[string][]any{"spiderippools": nil, "spiderreservedips": {s}}))
+	}
+	ofCalico := func() string {
+		return others(read(t, calico(), map[string][]any{"ippools": nil, "ipreservations": {c}}))
+	}
+	if got := ofSpiderpool(); got != "" {
 		t.Error(got)
 	}
-	if got := others(calicoRows(nil, nil, []calicoReservation{c})); got != "" {
+	if got := ofCalico(); got != "" {
 		t.Error(got)
 	}
 	// What somebody else added to the object is not ours.
 	s.Spec.IPs = []string{"10.1.0.19-10.1.0.21"}
-	if got := others(spiderRows(nil, []spiderReserved{s})); got != "10.1.0.19 10.1.0.21" {
+	if got := ofSpiderpool(); got != "10.1.0.19 10.1.0.21" {
 		t.Error(got)
 	}
 	c.Spec.ReservedCIDRs = []string{"10.1.0.20/31", "10.1.0.30/32"}
-	if got := others(calicoRows(nil, nil, []calicoReservation{c})); got != "10.1.0.21 10.1.0.30" {
+	if got := ofCalico(); got != "10.1.0.21 10.1.0.30" {
 		t.Error(got)
 	}
 	mark.Annotations[v1.WithdrawnAnnotation] = "x"
-	if got := others(spiderRows(nil, []spiderReserved{s})); !strings.Contains(got, "annotation") {
+	if got := ofSpiderpool(); !strings.Contains(got, "annotation") {
 		t.Error(got)
 	}
 }

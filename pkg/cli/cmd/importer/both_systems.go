@@ -10,7 +10,6 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
-	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/importer"
 	"github.com/bcsnet/bcsnet/pkg/importer/system"
@@ -19,11 +18,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// view is one look at both systems. Stop ends it.
+// view is one look at both systems.
 type view struct {
 	importer.CutOver
 
-	*leasing.Allocator
+	leases *store.Client
 }
 
 // see looks at both systems.
@@ -61,16 +60,12 @@ func see(
 	for _, p := range pools {
 		at.Here[p.Name] = p.BCSNetPool
 	}
-	a, err := leasing.Start(ctx, s, nil)
+	leases, err := s.Leases()
 	if err != nil {
 		return nil, err
 	}
-	if err := a.Open(ctx, s); err != nil {
-		a.Stop()
-		return nil, err
-	}
-	at.Index = a.Index
-	return &view{at, a}, nil
+	at.Index, err = resource.ReadAll(ctx, s, leases)
+	return &view{at, leases}, err
 }
 
 // notServed returns the refusal for a system that the cluster does not have.
@@ -84,19 +79,19 @@ func (v *takeOver) bring(ctx context.Context, at *view, shares []importer.Share)
 	shares = slices.DeleteFunc(slices.Clone(shares), func(s importer.Share) bool {
 		return at.Here[s.Pool.Name] == nil || len(s.Settled.Ranges()) == 0
 	})
-	x := at.Allocator.Index
+	x := at.Index
 	for _, s := range shares {
 		x.Pools.SetPool(store.Pool(withAddresses(at.Here[s.Pool.Name], s.Settled, nil)))
 	}
 	rows := at.CutOver.Leases(shares)
 	plan := importer.Make(importer.Input{
-		Rows: rows, Index: x, Pods: at.Pods, Now: at.Allocator.Leases.Now(), By: v.Author(ctx),
+		Rows: rows, Index: x, Pods: at.Pods, Now: at.leases.Now(), By: v.Author(ctx),
 	})
 	for _, r := range slices.Concat(plan.Left, plan.Conflicts) {
 		v.Say.Warn("%s: %s", r.Object, r.Cause)
 	}
 	j := &job{rows: rows, plan: plan, unfinished: map[string]bool{}}
-	if err := v.createLeases(ctx, at.Allocator, j, plan.Leases).Compact(); err != nil {
+	if err := v.createLeases(ctx, at.leases, j).Compact(); err != nil {
 		return err
 	}
 	api, err := resource.NewPools(v.App)
@@ -126,7 +121,7 @@ func (v *takeOver) bring(ctx context.Context, at *view, shares []importer.Share)
 // ready returns the settled addresses that the pool here may have: their pods have their leases, and what was given
 // back is no longer reserved.
 func (v *takeOver) ready(ctx context.Context, at *view, rows importer.Rows, set *netipx.IPSet) (*netipx.IPSet, error) {
-	leases := at.Allocator.Leases
+	leases := at.leases
 	all, err := resource.ReadAddresses(ctx, v.App, leases, slices.Collect(ipaddr.All(set)))
 	if err != nil {
 		return nil, err

@@ -24,10 +24,10 @@ type returning struct {
 
 	here importer.Here
 	all  []importer.Return
-	stay []importer.Remark
+	stay []importer.Staying
 }
 
-// returns plans what goes back. It is nil if the other system has withdrawn nothing for us. The caller must call Stop.
+// returns plans what goes back. It is nil if the other system has withdrawn nothing for us.
 func (v *revert) returns(ctx context.Context, here importer.Here) (*returning, error) {
 	if v.system.Withdrawer == nil {
 		return nil, nil
@@ -72,7 +72,6 @@ func (v *revert) cutBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer r.Stop()
 	r.show(v.App, v.system)
 	v.showStay(r.stay)
 	stay := importer.Reversal{Stay: r.stay}
@@ -124,7 +123,7 @@ func (v *revert) giveReturns(ctx context.Context, r *returning) error {
 
 // reserve reserves the addresses of a return, and returns those that are.
 func (v *revert) reserve(ctx context.Context, r *returning, one importer.Return) (given []netip.Addr, err error) {
-	pool, made := r.Allocator.Index.Pools.Get(one.Pool)
+	pool, made := r.Index.Pools.Get(one.Pool)
 	todo := slices.Concat(one.Held, one.Free)
 	if !made {
 		return one.Addrs(), nil // nobody can get them here

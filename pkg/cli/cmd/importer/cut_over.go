@@ -11,14 +11,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/importer"
-	"github.com/bcsnet/bcsnet/pkg/importer/system"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// see looks at both systems. The caller must call Stop.
+// see looks at both systems.
 func (v *takeOver) see(ctx context.Context) (*view, error) {
-	return see(ctx, v.App, v.system, system.Source{List: v.list, Get: v.get}, v.node, v.stock)
+	return see(ctx, v.App, v.system, v.source(), v.node, v.stock)
 }
 
 // haveNode refuses a node that does not exist.
@@ -40,7 +39,6 @@ func (v *takeOver) cutOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	first.Stop()
 	shares, wrong := first.Shares()
 	if err := v.showShares(shares, wrong); err != nil {
 		return err
@@ -126,7 +124,6 @@ func (v *takeOver) settleDown(ctx context.Context, pools []v1.BCSNetPool) ([]imp
 	if err != nil {
 		return nil, err
 	}
-	defer second.Stop()
 	second.Before = &before
 	shares, wrong := second.Shares()
 	if len(second.Conflicts) > 0 {
@@ -159,7 +156,6 @@ func (v *takeOver) settleDown(ctx context.Context, pools []v1.BCSNetPool) ([]imp
 	if err != nil {
 		return nil, err
 	}
-	defer third.Stop()
 	shares, left := third.Shares()
 	var cordoned []string
 	for _, s := range shares {

@@ -13,7 +13,6 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
-	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/importer"
@@ -30,7 +29,7 @@ type job struct {
 	plan importer.Plan
 	// stored are the pools and claims of a backup as its file has them.
 	stored map[string]*unstructured.Unstructured
-	// done has the objects as they are stored or would be: pools, then claims, then leases.
+	// done has the pools and claims as they are stored or would be; leases has the leases, if they are printed.
 	done   []unstructured.Unstructured
 	leases []lease.Lease
 	// unfinished are the pools of which an address was not made.
@@ -53,25 +52,29 @@ func (j *job) cordoned() (names []string) {
 }
 
 // plan reads both systems and compares them.
-func (v *takeOver) plan(ctx context.Context, a *leasing.Allocator) (*job, error) {
+func (v *takeOver) plan(ctx context.Context) (*job, error) {
 	defer v.Say.WaitLater("reading pools, claims, addresses and pods in " + v.Where())()
-	now := a.Leases.Now()
-	rows, err := v.system.Read(ctx, system.Source{List: v.list, Get: v.get, Dirs: v.roots, Files: v.files})
+	if err := v.leases.Probe(ctx, 0); err != nil { // its answer says what time it is there
+		return nil, resource.Explain(v.App, err)
+	}
+	now := v.leases.Now()
+	rows, err := v.system.Read(ctx, v.source())
 	if missing := (*system.NotServedError)(nil); errors.As(err, &missing) {
 		return nil, notServed(missing)
 	}
 	if err != nil {
 		return nil, err
 	}
-	plan, err := v.compare(ctx, a, rows, now)
+	plan, err := v.compare(ctx, rows, now)
 	return &job{rows: rows, plan: plan, stored: rows.Stored, unfinished: map[string]bool{}}, err
 }
 
 // compare compares the rows of the other system with what is here. now is the time before anything was read.
 func (v *takeOver) compare(
-	ctx context.Context, a *leasing.Allocator, rows importer.Rows, now time.Time,
+	ctx context.Context, rows importer.Rows, now time.Time,
 ) (plan importer.Plan, err error) {
-	if err := a.Open(ctx, v.App); err != nil {
+	x, err := resource.ReadAll(ctx, v.App, v.leases)
+	if err != nil {
 		return plan, err
 	}
 	ours, err := v.ourClaims(ctx)
@@ -87,7 +90,7 @@ func (v *takeOver) compare(
 		return plan, err
 	}
 	return importer.Make(importer.Input{
-		Rows: rows, Index: a.Index, Ours: ours, Here: here, Pods: pods, Now: now, By: v.Author(ctx),
+		Rows: rows, Index: x, Ours: ours, Here: here, Pods: pods, Now: now, By: v.Author(ctx),
 		OnlyPodsHere: v.onlyPodsHere,
 	}), nil
 }
@@ -114,10 +117,20 @@ func (v *takeOver) fitting(ctx context.Context, rows importer.Rows) (map[string]
 	return here, resource.NewFit(resource.Given(list), made...).Check(ctx, v.App)
 }
 
-func (v *takeOver) list(
-	ctx context.Context, kind schema.GroupVersionResource,
-) (items []unstructured.Unstructured, served bool, err error) {
-	return listOthers(ctx, v.App, kind)
+// source returns the other system as its reader sees it.
+func (v *takeOver) source() system.Source {
+	return system.Source{Each: v.each, Get: v.get, Dirs: v.roots, Files: v.files}
+}
+
+// each calls fn with the objects of a kind of the other system. served is false if the API server does not know it.
+func (v *takeOver) each(
+	ctx context.Context, kind schema.GroupVersionResource, fn func(object []byte) error,
+) (served bool, err error) {
+	err = v.EachOther(ctx, kind, fn)
+	if resource.NoSuchResource(err) {
+		return false, nil
+	}
+	return true, resource.Explain(v.App, err)
 }
 
 // listOthers lists a kind of another system. served is false if the API server does not know the kind.

@@ -135,11 +135,10 @@ func (v *revert) takeBack(ctx context.Context) error {
 	r, some := importer.Revert(here), false
 	v.show(r)
 	if back != nil {
-		defer back.Stop()
 		some = len(back.all) > 0
 		back.show(v.App, v.system)
-		v.showStay(slices.DeleteFunc(slices.Clone(back.stay), func(s importer.Remark) bool {
-			return slices.ContainsFunc(r.Stay, func(said importer.Remark) bool { return said.Object == s.Object })
+		v.showStay(slices.DeleteFunc(slices.Clone(back.stay), func(s importer.Staying) bool {
+			return slices.ContainsFunc(r.Stay, func(said importer.Staying) bool { return said.Object == s.Object })
 		}))
 	}
 	if r.Empty() && !some {
@@ -191,9 +190,9 @@ func (v *revert) stillWithdrawn(ctx context.Context, r *importer.Reversal) error
 		if text == "" {
 			continue
 		}
-		r.Stay = append(r.Stay, importer.Remark{
+		r.Stay = append(r.Stay, importer.Staying{Remark: importer.Remark{
 			Object: o.GetKind() + " " + resource.KeyOf(o), Cause: "it withdraws " + text,
-		})
+		}})
 		r.Pools = slices.DeleteFunc(r.Pools, func(p *v1.BCSNetPool) bool { return w.Carries(o, p) })
 	}
 	return err
@@ -244,14 +243,25 @@ func (v *revert) show(r importer.Reversal) {
 	v.showStay(r.Stay)
 }
 
-// showStay prints what stays.
-func (v *revert) showStay(all []importer.Remark) {
-	for i, s := range all {
-		if i == leasing.MaxLines {
-			v.Say.Warn("and %s", humanize.Plural(len(all)-i, "more object"))
-			break
-		}
+// showStay prints what stays. After leasing.MaxLines it counts, but still names all holders: their pods are what the
+// user has to delete.
+func (v *revert) showStay(all []importer.Staying) {
+	shown := min(len(all), leasing.MaxLines)
+	for _, s := range all[:shown] {
 		v.Say.Warn("%s stays: %s", s.Object, s.Cause)
+	}
+	if shown == len(all) {
+		return
+	}
+	v.Say.Warn("and %s", humanize.Plural(len(all)-shown, "more object"))
+	var holders []string
+	for _, s := range all[shown:] {
+		if s.Holder != "" {
+			holders = append(holders, s.Holder)
+		}
+	}
+	if len(holders) > 0 {
+		v.Say.Warn("among them the addresses of %s", strings.Join(app.SortedOnce(holders), ", "))
 	}
 }
 

@@ -9,12 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
-	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/importer"
 	"github.com/bcsnet/bcsnet/pkg/importer/system"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // takeOver runs the subcommands of import.
@@ -23,6 +23,7 @@ type takeOver struct {
 	system system.System
 	words  words
 	output printer.Output
+	leases *store.Client
 	yes    bool
 	dirs   []string
 	files  []string
@@ -159,26 +160,27 @@ func (v *takeOver) Run(ctx context.Context) error {
 			return v.cutOver(ctx)
 		})
 	}
-	a, err := leasing.Start(ctx, v.App, nil)
-	if err != nil {
+	var err error
+	if v.leases, err = v.Leases(); err != nil {
 		return err
 	}
-	defer a.Stop()
-	j, err := v.plan(ctx, a)
+	j, err := v.plan(ctx)
 	if err != nil {
 		return err
 	}
 	if err := v.show(j); err != nil {
 		return err
 	}
-	if !j.empty() {
+	some := !j.empty()
+	if some {
 		if err := v.Confirm(ctx, v.yes, "Do you want to "+v.words.do+" this?"); err != nil {
 			return err
 		}
 	}
 	resource.OutlivePipes()
-	failed := v.carryOut(ctx, a, j)
-	if !j.empty() && failed.Compact() == nil {
+	failed := v.carryOut(ctx, j)
+	j.plan.Leases = nil // there may be many, and reading back needs memory, too
+	if some && failed.Compact() == nil {
 		failed = append(failed, v.verify(ctx, j.rows))
 	}
 	if err := v.print(j); err != nil {

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
-	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/importer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
@@ -18,12 +17,7 @@ func (v *takeOver) verify(ctx context.Context, rows importer.Rows) error {
 	if v.DryRun != app.DryRunNone {
 		return nil
 	}
-	a, err := leasing.Start(ctx, v.App, nil)
-	if err != nil {
-		return err
-	}
-	defer a.Stop()
-	again, err := v.compare(ctx, a, rows, a.Leases.Now())
+	again, err := v.compare(ctx, rows, v.leases.Now())
 	if err != nil {
 		return err
 	}

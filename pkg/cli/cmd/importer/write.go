@@ -14,7 +14,6 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
-	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/importer"
@@ -27,9 +26,7 @@ import (
 
 // carryOut creates pools, claims and leases in this order, because an address that is kept for a missing claim is
 // released. It skips objects whose pool or claim could not be created.
-func (v *takeOver) carryOut(
-	ctx context.Context, a *leasing.Allocator, j *job,
-) (failed app.Several) {
+func (v *takeOver) carryOut(ctx context.Context, j *job) (failed app.Several) {
 	unmade := map[string]bool{} // pools and claims
 	api, err := resource.NewPools(v.App)
 	if err != nil {
@@ -53,14 +50,14 @@ func (v *takeOver) carryOut(
 			unmade[name], failed = true, append(failed, err)
 		}
 	}
-	todo := slices.DeleteFunc(slices.Clone(j.plan.Leases), func(l lease.Lease) bool {
+	j.plan.Leases = slices.DeleteFunc(j.plan.Leases, func(l lease.Lease) bool {
 		skip := unmade[l.Pool] || l.Claim != "" && unmade[l.Claim]
 		if skip {
 			j.unfinished[l.Pool] = true
 		}
 		return skip
 	})
-	failed = append(failed, v.createLeases(ctx, a, j, todo)...)
+	failed = append(failed, v.createLeases(ctx, v.leases, j)...)
 	return append(failed, v.uncordon(ctx, api, j)...)
 }
 
@@ -107,28 +104,34 @@ func (j *job) object(typed runtime.Object, what string) (*unstructured.Unstructu
 	return o, err
 }
 
-// createLeases stores the leases whose addresses have not changed since they were planned.
-func (v *takeOver) createLeases(
-	ctx context.Context, a *leasing.Allocator, j *job, todo []lease.Lease,
-) (failed app.Several) {
-	stored, changed := make([]lease.Lease, len(todo)), make([]bool, len(todo))
-	errs := resource.InBulk(ctx, v.App, todo, v.words.done, func(i int, l lease.Lease) (err error) {
-		if stored[i] = l; v.DryRun != app.DryRunClient {
-			var created bool
-			stored[i], created, err = recovery.Create(ctx, a.Leases, l)
-			changed[i] = err == nil && !created && !importer.SameUse(stored[i], l) // a second import may be as fast
+// createLeases stores the leases of the plan whose addresses have not changed since they were planned.
+func (v *takeOver) createLeases(ctx context.Context, leases *store.Client, j *job) (failed app.Several) {
+	todo := j.plan.Leases
+	changed := make([]bool, len(todo))
+	errs := resource.InBulk(ctx, v.App, todo, v.words.done, func(i int, l lease.Lease) error {
+		if v.DryRun == app.DryRunClient {
+			return nil
 		}
-		return resource.Explain(v.App, err)
+		now, created, err := recovery.Create(ctx, leases, l)
+		if err != nil {
+			return resource.Explain(v.App, err)
+		}
+		changed[i] = !created && !importer.SameUse(now, l) // a second import may be as fast
+		todo[i] = now
+		return nil
 	})
 	var addrs, late []netip.Addr
-	for i, l := range stored {
+	for i, l := range todo {
 		switch {
 		case errs[i] != nil:
-			j.unfinished[todo[i].Pool] = true
+			j.unfinished[l.Pool] = true
 		case changed[i]:
 			late = append(late, l.Addr)
 		default:
-			j.leases, addrs = append(j.leases, l), append(addrs, l.Addr)
+			addrs = append(addrs, l.Addr)
+			if v.output.Printer != nil {
+				j.leases = append(j.leases, l)
+			}
 		}
 	}
 	if len(addrs) > 0 {
