@@ -42,7 +42,7 @@ func SourceOf(ctx context.Context, version string) (Source, error) {
 	}
 	at, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil {
-		return s, fmt.Errorf("SOURCE_DATE_EPOCH=%q is no number of seconds: %w", seconds, err)
+		return s, fmt.Errorf("SOURCE_DATE_EPOCH=%q is not a number of seconds: %w", seconds, err)
 	}
 	s.Created = time.Unix(at, 0).UTC()
 	return s, nil

@@ -79,7 +79,7 @@ func ownerOfHost(owner string, onHosts []netip.Addr) error {
 	if owner == "" || onHosts == nil {
 		return nil
 	}
-	return ipam.Refuse(ipam.ReasonNotPermitted, "a host asks for its pods alone, and owner %s is no pod", owner).
+	return ipam.Refuse(ipam.ReasonNotPermitted, "a host may ask only for its pods, and owner %s is not a pod", owner).
 		WithHint("ask with a token that names no node")
 }
 

@@ -35,5 +35,5 @@ func (r *restoreReporter) report(l lease.Lease) {
 		use = "held by " + l.Where()
 	}
 	r.pools.EventOfAddress(context.Background(), l, corev1.EventTypeWarning, v1.ReasonAddressRestored, "Restore",
-		"the object of address "+l.Addr.String()+" was deleted although the address was "+use+"; it was made again")
+		"the object of address "+l.Addr.String()+" was deleted although the address was "+use+"; it was created again")
 }

@@ -73,7 +73,7 @@ func namespacesCutOff(f *facts) (out []Finding) {
 		if n > 0 {
 			out = append(out, Finding{
 				Object: Object{"namespace", ns}, Fix: "bcsnetctl explain namespace " + ns,
-				Cause: fmt.Sprintf("it has %s on %s %s, and no pool serves it there any more", humanize.Plural(n,
+				Cause: fmt.Sprintf("it has %s on %s %s, and no pool serves it there", humanize.Plural(n,
 					"address"),
 					humanize.OneOr(len(hosts), "host", "hosts"), humanize.List(hosts)),
 			})

@@ -31,7 +31,7 @@ func installChecks() []Check {
 			"names, delete one.",
 	}, {
 		ID: "crds-outdated", Group: GroupInstall, Severity: Warning, Needs: crds, run: crdsOutdated,
-		Title: "a CustomResourceDefinition is not that of this release",
+		Title: "a CustomResourceDefinition is not of this release",
 		Meaning: "The definition in the cluster lacks or changes something of this program's definition. " +
 			"Additions of a newer release are not findings.",
 		Impact: "fields of this release are dropped when they are written, and its rules are not enforced",
@@ -89,14 +89,14 @@ func poolChecks() []Check {
 		Title: "the spec of a pool cannot be used",
 		Meaning: "The pool passes the API server's rules, but its addresses contradict each other; see the " +
 			"cause.",
-		Impact: "the pool hands out nothing; addresses in use stay",
+		Impact: "the pool allocates nothing; addresses in use stay",
 		Mend:   "Correct the field in the cause.",
 	}, {
 		ID: "group-invalid", Group: GroupPools, Severity: Error, Needs: pools, run: eachPool(groupInvalid),
 		Title: "a group does not fit its parent",
 		Meaning: "The parent of the pool does not exist, is being deleted, or lacks the pool's addresses; or " +
 			"another child has them. Blocks are children, too.",
-		Impact: "the group hands out nothing, and its parent keeps the addresses; those in use stay",
+		Impact: "the group allocates nothing, and its parent keeps the addresses; addresses in use stay",
 		Mend: "Create the parent, or correct the group's addresses. A parent that is being deleted waits for " +
 			"its children.",
 	}, {
@@ -104,12 +104,12 @@ func poolChecks() []Check {
 		Title: "a group does not get its addresses from its parent",
 		Meaning: "Somebody else has held an address of the group's range for five minutes, or the group has " +
 			"waited that long for another reason. Cooling and reserved addresses do not count.",
-		Impact: "neither the group nor its parent hands out the addresses that wait",
+		Impact: "neither the group nor its parent allocates the waiting addresses",
 		Mend: "Release the addresses in the cause, or remove them from the group: `bcsnetctl pool remove-ip " +
 			"GROUP ADDRESS`.",
 	}, {
 		ID: "pool-not-ready", Group: GroupPools, Severity: Warning, Needs: pools, run: eachPool(poolNotReady),
-		Title: "a pool hands out nothing",
+		Title: "a pool allocates nothing",
 		Meaning: "The pool has no address or no host, its objects cannot be written, or no controller has " +
 			"handled it within a minute. Cordoned pools are not findings.",
 		Impact: "nobody gets an address from the pool",
@@ -141,7 +141,7 @@ func poolChecks() []Check {
 	}, {
 		ID: "namespace-cut-off", Group: GroupPools, Severity: Warning, Needs: leases, Wants: []Part{PartNodes},
 		run:   namespacesCutOff,
-		Title: "a namespace has addresses on a host that serves it no more",
+		Title: "a namespace has addresses on a host that no longer serves it",
 		Meaning: "Pods of the namespace have addresses on the host, and no pool of the host serves the " +
 			"namespace. Pods that name a pool or network do not count, nor do namespaces that a pool's selector " +
 			"may match.",
@@ -153,7 +153,7 @@ func poolChecks() []Check {
 		Title: "a namespace keeps more of a pool, unused, than the pool has free",
 		Meaning: "Claims keep the addresses for pods of the namespace that have ended, for example by the " +
 			"policy `never`. Bound pools do not count, nor do namespaces with a quota.",
-		Impact: "other namespaces run out of addresses; this one gets no more of the pool that are to be kept",
+		Impact: "other namespaces run out of addresses; this namespace cannot keep more addresses of the pool",
 		Mend: "Release surplus addresses: `bcsnetctl ip release ADDRESS`. If the namespace may have so many, " +
 			"give it a quota of the pool (`spec.quotas`) or its own pool.",
 	}, {
@@ -182,7 +182,7 @@ func poolChecks() []Check {
 		Title: "a pool has the address of a node",
 		Meaning: "An address of the pool belongs to a Node. A pool inside the nodes' subnet is normal; only " +
 			"such addresses are findings.",
-		Impact: "none: the address is never handed out; the pool has one fewer than its spec says",
+		Impact: "none: the address is never allocated; the pool has one fewer than its spec says",
 		Mend:   "Remove the address from the pool to correct its counts.",
 	}, {
 		ID: "stuck-deletion", Group: GroupPools, Severity: Warning, Needs: leases, run: stuckDeletions,
@@ -190,7 +190,7 @@ func poolChecks() []Check {
 		Meaning: "A pool was deleted more than five minutes ago and still exists, for example because it waits " +
 			"for its children; or somebody has deleted the object of an address that is held or has a foreign " +
 			"finalizer.",
-		Impact: "a deleted pool hands out nothing, and such an address is not handed out again before its object is " +
+		Impact: "a deleted pool allocates nothing, and such an address is not allocated again before its object is " +
 			"gone",
 		Mend: "Release what the cause names.",
 	}}
@@ -212,8 +212,8 @@ func leakChecks() []Check {
 	}, {
 		ID: LeakPodReplaced, Group: GroupLeaks, Severity: Error, Needs: parts, Wants: nodes, run: leak(LeakPodReplaced),
 		Title: "an address is held for an earlier pod of the same name",
-		Meaning: "The pod of the holder's name has another UID, as after a StatefulSet recreated it, and does " +
-			"not report the address. Also, the lease is older than the pod, a later container of its name has " +
+		Meaning: "The pod of the holder's name has another UID, for example because a StatefulSet recreated it, and " +
+			"does not report the address. Also, the lease is older than the pod, a later container of its name has " +
 			"another address, or the pod has reported only other addresses for five minutes.",
 		Impact: lost, Mend: mendLeak,
 	}, {
@@ -240,7 +240,7 @@ func addressChecks() []Check {
 		Title: "a pod has an address of a pool without holding it",
 		Meaning: "A running pod reports an address of a pool that is free, reserved, or held by somebody else. " +
 			"Pods on the host's network do not count.",
-		Impact: "the address is handed out a second time, or has been",
+		Impact: "the address is allocated a second time, or has been",
 		Mend: "Remove the address from the pool, so that nobody gets it, or recreate the pod, so that it " +
 			"gets another one.",
 	}, {
@@ -249,7 +249,7 @@ func addressChecks() []Check {
 		Meaning: "The object of the address says that it is free, but has a finalizer, holder or claim. " +
 			"Somebody has emptied its status, for example by kubectl edit, while no controller ran that " +
 			"remembers the lease: a running one writes it again at once.",
-		Impact: "the address may be handed out although somebody has it",
+		Impact: "the address may be allocated although somebody has it",
 		Mend: "If a running pod reports the address, `bcsnetctl rebuild` creates the lease again. Otherwise " +
 			"find its owner and give it back (`bcsnetctl ip allocate`), or reserve it (`bcsnetctl ip reserve`).",
 	}, {
@@ -262,18 +262,18 @@ func addressChecks() []Check {
 	}, {
 		ID: "lease-draining", Group: GroupAddresses, Severity: Info, Needs: leases, run: leasesDraining,
 		Title:   "an address in use was taken out of its pool",
-		Meaning: "The pool no longer lists the address, as after `pool remove-ip`.",
+		Meaning: "The pool no longer lists the address, for example after `pool remove-ip`.",
 		Impact:  "none: the holder keeps the address, and nobody gets it afterwards",
 		Mend:    "Nothing, or recreate the pod to finish at once.",
 	}, {
 		ID: "lease-outdated", Group: GroupAddresses, Severity: Warning, Needs: leases, run: leasesOutdated,
 		Title: "pods run with other settings than their pool has",
 		Meaning: "The gateway, VLAN, MTU, routes or DNS of the pool have changed since the pods were given theirs. A " +
-			"gateway that a host or an annotation named does not count, and neither do leases of which it is not " +
-			"known what was given: those of an earlier release, of owners without a container, and those made again " +
-			"from what pods report.",
-		Impact: "the pods keep what they were given until they end, and it may not fit the network any more",
-		Mend: "Make the pods again that the command lists, as with `kubectl rollout restart`, or change the " +
+			"gateway that a host or an annotation named does not count, and neither do leases whose settings are " +
+			"unknown: leases of an earlier release, of owners without a container, and leases that were created " +
+			"again from the reports of pods.",
+		Impact: "the pods keep their settings until they end, and these may no longer fit the network",
+		Mend: "Recreate the pods that the command lists, for example with `kubectl rollout restart`, or change the " +
 			"pool back.",
 	}, {
 		ID: "lease-two-pods", Group: GroupAddresses, Severity: Warning, Needs: []Part{PartAddresses},
@@ -310,7 +310,7 @@ func hostChecks() []Check {
 	all := []Part{PartPools, PartAddresses, PartNodes}
 	return []Check{{
 		ID: "host-gone", Group: GroupHosts, Severity: Warning, Needs: all, run: hostsGone(true),
-		Title:   "addresses are in use on a host that is no node",
+		Title:   "addresses are in use on a host that is not a node",
 		Meaning: "No Node has the host's IP, but addresses are held on it.",
 		Impact:  "the addresses are lost to their pools if the machine is off",
 		Mend:    "If the machine is off for good: `bcsnetctl release-host HOST`.",
@@ -334,11 +334,11 @@ func hostChecks() []Check {
 	}, {
 		ID: "host-addresses-invalid", Group: GroupHosts, Severity: Warning, Needs: []Part{PartNodes},
 		run:   unreadAddresses,
-		Title: "an annotation of a node has what is no address",
-		Meaning: "A part of the annotation `" + hosts.Annotation + "` is no IP. The other parts count. Or the Node's " +
-			"status has more addresses than count (" + strconv.Itoa(hosts.MostOfStatus) + ").",
-		Impact: "the node does not act for the address that was meant, and an address in use on it counts as that of " +
-			"no node",
+		Title: "an annotation of a node has a value that is not an address",
+		Meaning: "A part of the annotation `" + hosts.Annotation + "` is not an IP. The other parts count. Or the " +
+			"Node's status has more addresses than count (" + strconv.Itoa(hosts.MostOfStatus) + ").",
+		Impact: "the node does not act for the address that was meant, and an address in use on it counts for no " +
+			"node",
 		Mend: "Write single IPs with commas between.",
 	}, {
 		ID: "node-foreign-conflist", Group: GroupHosts, Severity: Warning, Needs: []Part{PartNodes},
@@ -346,14 +346,14 @@ func hostChecks() []Check {
 		Title: "a node's runtime goes by another network configuration",
 		Meaning: "In the directory of network configurations a file that is not of bcsnet sorts before its conflist, " +
 			"and a runtime takes the first. The node side says so by the Node's condition `BcsnetReady`. Multus, and " +
-			"files that name bcsnet's plugins, are no finding.",
+			"files that name bcsnet's plugins, are not findings.",
 		Impact: "pods that start on the node get no address from bcsnet; those that run keep theirs",
 		Mend: "Remove the file, with the program that writes it, or give bcsnet's conflist an earlier name " +
 			"(`--conflist-name`, value `node.conflistName`). If the other network is meant to come first, install " +
 			"without a conflist: `config/node-multus`.",
 	}, {
 		ID: "host-not-a-node", Group: GroupHosts, Severity: Info, Needs: all, run: hostsGone(false),
-		Title: "a pool lists a host that is no node",
+		Title: "a pool lists a host that is not a node",
 		Meaning: "No Node has the host's IP, and nothing is in use on it. Clusters without Nodes are not " +
 			"checked.",
 		Impact: "none, unless the IP is misspelt",

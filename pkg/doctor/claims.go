@@ -48,10 +48,10 @@ func claimChecks() []Check {
 		Meaning: "For more than a minute, a lease has had the owner `capi/NAMESPACE/NAME` or " +
 			"`service/NAMESPACE/NAME`, and there is no such IPAddressClaim, or no such Service that wants an " +
 			"address. Somebody took the finalizer off the Service or the IPAddress: by force, or because " +
-			"`clusterctl move` moved the latter to another cluster, where the machine goes on with the " +
-			"address. Or Services are not given addresses any more.",
+			"`clusterctl move` moved the IPAddress to another cluster, and the machine still uses the " +
+			"address. Or the controller no longer gives addresses to Services.",
 		Impact: "nobody else gets the address",
-		Mend: "If no machine has the address any more, release it. If its cluster is managed elsewhere now, take the " +
+		Mend: "If no machine has the address, release it. If its cluster is managed elsewhere now, take the " +
 			"address out of the pool first.",
 	}}
 }

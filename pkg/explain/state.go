@@ -24,7 +24,7 @@ func (s Share) has() string {
 	return fmt.Sprintf("%d (and %d on their way)", s.Has, s.Coming)
 }
 
-// Stop is why a pool hands out nothing at all.
+// Stop is why a pool allocates nothing at all.
 type Stop struct {
 	Cause StopCause
 	// Detail is the problem with the pool's spec, what a pool that is rebuilt waits for, the pool that one is carved
@@ -50,7 +50,7 @@ const (
 	ByParent
 )
 
-// Why returns in words why a pool hands out nothing.
+// Why returns in words why a pool allocates nothing.
 func (s Stop) Why() string {
 	switch s.Cause {
 	case NotUsable:
@@ -80,7 +80,7 @@ func (s Stop) cure() string {
 	case Carving, Splitting:
 		return "ask again; see what it waits for: bcsnetctl pool describe {pool}"
 	case Cordoned:
-		return "let it hand out addresses again: bcsnetctl pool uncordon {pool}"
+		return "let it allocate addresses again: bcsnetctl pool uncordon {pool}"
 	default:
 		return "see: bcsnetctl pool describe {pool}"
 	}

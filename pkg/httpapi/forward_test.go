@@ -58,7 +58,7 @@ func TestTarget(t *testing.T) {
 			"the leader's URL http://127.0.0.1:8091 leads back to this machine"},
 		"another's localhost": {leader("there", "https://localhost:8091"),
 			"the leader's URL https://localhost:8091 leads back to this machine"},
-		"the same URL":            {leader("there", self.URL), "the leader's URL is that of this replica"},
+		"the same URL":            {leader("there", self.URL), "the leader's URL is this replica's own"},
 		"no URL":                  {leader("there", ""), "the leader names no URL"},
 		"no leader":               {&fakePeers{self: self}, "no leader is known"},
 		"leading":                 {leads, "this replica leads"},

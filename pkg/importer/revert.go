@@ -45,7 +45,7 @@ func (r Reversal) Empty() bool {
 }
 
 // givenBack ends the reason of an address that an import had taken over.
-const givenBack = ": given back to it"
+const givenBack = ": returned to it"
 
 // Back returns what becomes of an imported address; ok is false for any other. It is reserved, because the other
 // system has it: were it free, a pool could hand it out. An address of a table becomes free.

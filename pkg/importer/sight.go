@@ -126,7 +126,7 @@ func (s *sight) wrong(p *v1.BCSNetPool) string {
 		return "the pool of its name here is being deleted: run it again when it is gone"
 	}
 	if both := ipaddr.Subtract(s.ours(p.Name), s.Withdrawn[p.Name]); !empty(both) {
-		return fmt.Sprintf("both systems hand out %s: cordon the pool here, and have the other system withdraw them, "+
+		return fmt.Sprintf("both systems allocate %s: cordon the pool here, and have the other system withdraw them, "+
 			"or take them out of the pool here", ipaddr.FormatSet(both))
 	}
 	for a := range ipaddr.All(s.ours(p.Name)) {

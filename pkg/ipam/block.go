@@ -44,7 +44,7 @@ func UnusableParent(name, why string) string {
 // BlockIn returns the number of the block that a child of a split pool is. If it is none, problem says why.
 func BlockIn(g block.Grid, parent, p Pool) (number uint64, problem string) {
 	must := func(format string, args ...any) (uint64, string) {
-		return 0, fmt.Sprintf("it is no block of pool %s: ", parent.Name) + fmt.Sprintf(format, args...)
+		return 0, fmt.Sprintf("it is not a block of pool %s: ", parent.Name) + fmt.Sprintf(format, args...)
 	}
 	if p.Problem != "" {
 		return 0, p.Problem

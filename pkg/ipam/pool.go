@@ -104,7 +104,7 @@ func (p Pool) Settings() lease.Settings {
 // Bound reports whether the pool is for certain namespaces alone, whether or not there are any of them at present.
 func (p Pool) Bound() bool { return len(p.Namespaces) > 0 || p.NamespaceSelector != nil }
 
-// InDefaultChain reports whether the pool serves every namespace that has nothing of its own.
+// InDefaultChain reports whether the pool serves every namespace without its own pools.
 func (p Pool) InDefaultChain() bool { return !p.Bound() && !p.NotDefault }
 
 // Valid reports whether the pool's spec can be used.

@@ -24,8 +24,8 @@ func (s *App) Connect() (*rest.Config, error) {
 	}
 	if limit := *s.Flags.Timeout; limit != "" {
 		if _, err := clientcmd.ParseTimeout(limit); err != nil {
-			return nil, Usagef("--request-timeout %q is no time",
-				limit).WithHint("write it as 30s or 2m; 0 is no limit")
+			return nil, Usagef("--request-timeout %q is not a time",
+				limit).WithHint("write it as 30s or 2m; 0 means no limit")
 		}
 	}
 	cfg, err := s.Flags.ToRESTConfig()

@@ -41,7 +41,7 @@ func Announce(s *app.App, all []Ending) {
 		}
 	}
 	if n := len(losers); n > 0 {
-		s.Say.Warn("among them those of %s: %s", humanize.OneOr(n, "a pod that lives", humanize.Plural(n, "pod")+
+		s.Say.Warn("among them addresses of %s: %s", humanize.OneOr(n, "a pod that lives", humanize.Plural(n, "pod")+
 			" that live"), strings.Join(losers, ", "))
 	}
 }

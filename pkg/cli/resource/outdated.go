@@ -86,7 +86,7 @@ func (o *Outdated) Remark(s *app.App) {
 
 // UnknownGiven says that n addresses have settings of unknown age.
 func UnknownGiven(n int) string {
-	return fmt.Sprintf("of %s in use it is not known what %s given", humanize.Plural(n, "address"),
+	return fmt.Sprintf("for %s in use the settings that %s given are unknown", humanize.Plural(n, "address"),
 		humanize.OneOr(n, "it was", "they were"))
 }
 
@@ -102,8 +102,8 @@ func OutdatedText(o *lease.Outdated) string {
 			parts = append(parts, fmt.Sprintf("%s (%d)", SettingWord(name), n))
 		}
 	}
-	text := humanize.Plural(o.Leases, "lease") + humanize.OneOr(o.Leases, " was", " were") + " given something else: " +
-		strings.Join(parts, ", ")
+	text := humanize.Plural(o.Leases, "lease") + humanize.OneOr(o.Leases, " has", " have") +
+		" other settings than the pool: " + strings.Join(parts, ", ")
 	if o.Unknown > 0 {
 		text += "; " + UnknownGiven(o.Unknown)
 	}

@@ -52,7 +52,7 @@ func (p *Prometheus) AddTo(cmd *cobra.Command) {
 	f.StringVar(&p.tokenFile, "prometheus-token-file", "",
 		"the `FILE` with a bearer token for --prometheus, over https")
 	f.StringVar(&p.caFile, "prometheus-ca-file", "",
-		"the `FILE` with the CA of --prometheus; those of the system without it")
+		"the `FILE` with the CA of --prometheus; default: the system's CAs")
 	app.Complete(cmd, "prometheus")
 }
 
@@ -67,7 +67,7 @@ func (p *Prometheus) Validate() error {
 	at, err := url.Parse(p.url)
 	if err != nil || at.Scheme != "https" && at.Scheme != "http" || at.Host == "" || at.RawQuery != "" ||
 		at.User != nil {
-		return app.Usagef("--prometheus is no address of a Prometheus").
+		return app.Usagef("--prometheus is not the URL of a Prometheus").
 			WithHint("write it as https://prometheus.example.com")
 	}
 	if p.tokenFile != "" && at.Scheme != "https" {

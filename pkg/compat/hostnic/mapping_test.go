@@ -59,9 +59,9 @@ func TestRead(t *testing.T) {
 		"a block under two names":       {`{"a":["1-10-0-0-0-26"],"b":["2-10-0-0-0-26"]}`, "", "subnet 2-10-0-0-0-26 was assigned to namespaces (a b) which was not allowed"},
 		"a pool of two namespaces":      {`{"a":["vxnet-x"],"b":["vxnet-x"]}`, "", "subnet vxnet-x was assigned to namespaces (a b) which was not allowed"},
 		"a default that is taken":       {`{"a":["vxnet-x"],"Default":["vxnet-x"]}`, "", "subnet vxnet-x was assigned to namespaces (a Default) which was not allowed"},
-		"no namespace":                  {`{"A_b":["1-10-0-0-0-26"]}`, "", `ipam format error: "A_b" is no name of a namespace`},
-		"an empty namespace":            {`{"":[]}`, "", `ipam format error: "" is no name of a namespace`},
-		"a long namespace":              {`{"` + long + `":[]}`, "", `ipam format error: "` + long[:80] + `…" is no name of a namespace`},
+		"no namespace":                  {`{"A_b":["1-10-0-0-0-26"]}`, "", `ipam format error: "A_b" is not the name of a namespace`},
+		"an empty namespace":            {`{"":[]}`, "", `ipam format error: "" is not the name of a namespace`},
+		"a long namespace":              {`{"` + long + `":[]}`, "", `ipam format error: "` + long[:80] + `…" is not the name of a namespace`},
 		"an empty name":                 {`{"a":[""]}`, "", `ipam format error: "a" has an empty name in its list`},
 		"a namespace twice":             {`{"a":["1-10-0-0-0-26"],"a":["1-10-0-0-64-26"]}`, "", `ipam format error: "a" is there twice`},
 		"nothing":                       {"", "", "ipam format error: unexpected end of JSON input"},
@@ -75,7 +75,7 @@ func TestRead(t *testing.T) {
 		"cut off behind a list":         {`{"a":["b"]`, "", "ipam format error: unexpected end of JSON input"},
 		"text behind it":                {"{} {}", "", "ipam format error: there is text behind its JSON object"},
 		"deep":                          {`{"a":` + strings.Repeat("[", 20000), "", `ipam format error: "a": invalid character '[' exceeded max depth`},
-		"several wrong, and some right": {`{"a":["1-10-0-0-0-26"],"B":[],"b":["1-10-0-0-0-26","1-10-0-0-64-26"]}`, "", "ipam format error: \"B\" is no name of a namespace\nsubnet 1-10-0-0-0-26 was assigned to namespaces (a b) which was not allowed"},
+		"several wrong, and some right": {`{"a":["1-10-0-0-0-26"],"B":[],"b":["1-10-0-0-0-26","1-10-0-0-64-26"]}`, "", "ipam format error: \"B\" is not the name of a namespace\nsubnet 1-10-0-0-0-26 was assigned to namespaces (a b) which was not allowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := Read(map[string]string{Key: tc.document})

@@ -111,7 +111,8 @@ func readyCondition(c claim.Claim, s *v1.BCSNetIPClaimStatus, view statusView) m
 		condition.Reason, condition.Message = v1.ReasonInvalidSpec, view.problem
 	case c.Deleting && c.Managed:
 		condition.Reason, condition.Message = v1.ReasonClaimReleasing,
-			"the claim goes when what it kept has gone back, and is made again for the pods that have its addresses"
+			"the claim is deleted when its kept addresses are released, and created again for the pods that have "+
+				"its addresses"
 	case c.Deleting && s.Held == 0:
 		condition.Reason, condition.Message = v1.ReasonClaimReleasing,
 			"the claim goes when requests that began before its deletion have ended, within seconds"
@@ -138,7 +139,7 @@ func overLimit(c claim.Claim, held int) metav1.Condition {
 	}
 	if may := c.Size + c.Surge; c.Size >= 0 && held > may {
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonTooMany
-		how := "those that pods have are given back when the pods end"
+		how := "addresses that pods have are released when the pods end"
 		if c.KeepsAll() {
 			how = "what a shared pool has is given up by hand"
 		}

@@ -24,7 +24,7 @@ import (
 )
 
 // ErrDamaged says that a file is no backup, or not all of one.
-var ErrDamaged = errors.New("it is no whole backup")
+var ErrDamaged = errors.New("it is not a complete backup")
 
 // NewerError says that a later release wrote the file.
 type NewerError struct{ Format int }

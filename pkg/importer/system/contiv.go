@@ -108,7 +108,7 @@ func (r *rows) contiv(o contivState) {
 		}
 	}
 	if o.IPAddress == "" && o.IPv6Address == "" {
-		r.left("object "+o.ID, "it is no network, and no endpoint with an address")
+		r.left("object "+o.ID, "it is neither a network nor an endpoint with an address")
 	}
 }
 

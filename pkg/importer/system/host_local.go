@@ -68,7 +68,7 @@ func (r *rows) hostLocal(node, path string) error {
 	addr, err := ipaddr.ParseAddr(filepath.Base(path))
 	switch {
 	case err != nil:
-		r.left(name, "its name is no address")
+		r.left(name, "its name is not an address")
 		return nil
 	case len(content) > maxHostLocal:
 		r.conflict(name, "it is larger than %d bytes", maxHostLocal)

@@ -147,7 +147,7 @@ func parseKeep(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("expiredDuration %q is no duration", text)
+		return 0, fmt.Errorf("expiredDuration %q is not a duration", text)
 	case d <= 0 || d > v1.MaxKeep:
 		return 0, fmt.Errorf("expiredDuration %s is not between 1s and %s", text, explain.FormatSpan(v1.MaxKeep))
 	}

@@ -131,7 +131,7 @@ func Contest(l Lease, mac string, now time.Time) (next Lease, ok bool) {
 	if l.State != Active || l.KeptInConflict() {
 		return l, false
 	}
-	next, ok = Release(l, now, Change{Verb: VerbConflict, By: mac, Reason: "answered for it, as for others"})
+	next, ok = Release(l, now, Change{Verb: VerbConflict, By: mac, Reason: "answered for it and for others"})
 	next.Conflict = &Conflict{mac, l.Host, l.ContainerID, next.Updated, ConflictReleased, time.Time{}}
 	return next, ok
 }

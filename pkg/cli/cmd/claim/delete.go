@@ -31,10 +31,10 @@ func newDelete(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete NAME...", Aliases: []string{"rm"}, Args: app.Takes(1, 0), RunE: app.Runs(v),
 		Short: "Delete claims",
-		Long: `Delete claims, after a question. What a claim keeps and no pod has goes back to
-its pool. Addresses that pods have stay with them, and the claim goes when the
-last of these pods ends, 16 seconds after its deletion at the earliest: requests
-that began before may need it. The command waits for that. Interrupting it does
+		Long: `Delete claims, after a question. Addresses that a claim keeps and no pod has
+return to their pools. Addresses that pods have stay with them. The claim is
+deleted when the last of these pods ends, at the earliest after 16 seconds:
+requests that began before may need it. The command waits for that. Interrupting it does
 not bring the claim back.`,
 		Example: `  bcsnetctl claim delete web -n shop
   bcsnetctl claim delete shop/web shop/db --yes --wait=false`,
@@ -96,8 +96,8 @@ func (v *claimDelete) radius(ctx context.Context, c resource.Claim) (waits int) 
 		what = "it is unknown what it has: " + err.Error()
 	case len(leases) > 0:
 		used, kept := view.ClaimUses(leases)
-		what = fmt.Sprintf("%d kept %s back to the pool, %d in use %s with the pods until they end", kept,
-			humanize.OneOr(kept, "goes", "go"), used, humanize.OneOr(used, "stays", "stay"))
+		what = fmt.Sprintf("%d kept %s to the pool, %d in use %s with the pods until they end", kept,
+			humanize.OneOr(kept, "returns", "return"), used, humanize.OneOr(used, "stays", "stay"))
 	}
 	if c.DeletionTimestamp != nil {
 		what += "; it is being deleted already"
@@ -108,8 +108,8 @@ func (v *claimDelete) radius(ctx context.Context, c resource.Claim) (waits int) 
 	}
 	if c.Labels[claim.Managed] == "true" {
 		v.Say.Warn(
-			"claim %s was made from annotations: it is made again while pods have its addresses, and by the next pod "+
-				"of its workload", c.FullName())
+			"claim %s was created from annotations: it is created again while pods have its addresses, and by the "+
+				"next pod of its workload", c.FullName())
 	}
 	return len(way.InUse)
 }
@@ -125,7 +125,7 @@ func (v *claimDelete) deleteAll(
 		case err != nil:
 			failed = append(failed, fmt.Errorf("claim %s was not deleted: %w", c.FullName(), err))
 		case v.DryRun != app.DryRunNone && waits[c.UID] > 0:
-			v.Say.Done("claim %s would take no more addresses, and be gone once %s %s released", c.FullName(),
+			v.Say.Done("claim %s would take no more addresses, and would be deleted once %s %s released", c.FullName(),
 				humanize.Plural(waits[c.UID], "address"), humanize.OneOr(waits[c.UID], "is", "are"))
 		case v.DryRun != app.DryRunNone:
 			v.Say.Done("claim %s deleted", c.FullName())

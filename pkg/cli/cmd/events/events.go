@@ -42,7 +42,7 @@ func New(s *app.App) *cobra.Command {
 longer, ran out of addresses, began to drain, shares addresses with another; a
 claim gave an address back. A claim is written NAMESPACE/NAME; without names it
 is all pools, and all claims of all namespaces. The controller makes events;
-Kubernetes forgets them after an hour, as it does all events.`,
+Kubernetes deletes them after an hour, like all events.`,
 		Example: `  bcsnetctl events
   bcsnetctl events blue --type Warning
   bcsnetctl events shop/deploy-web

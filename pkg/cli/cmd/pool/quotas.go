@@ -21,8 +21,8 @@ func parseQuotas(texts []string) (all []v1.NamespaceQuota, err error) {
 		namespace, number, _ := strings.Cut(text, "=")
 		n, err := strconv.ParseInt(number, 10, 32)
 		if err != nil || n < 0 || namespace == "" {
-			return nil, app.Usagef("--quota %q is no NAMESPACE=N", text).
-				WithHint("for example: --quota shop=20; 0 is no address at all")
+			return nil, app.Usagef("--quota %q is not NAMESPACE=N", text).
+				WithHint("for example: --quota shop=20; 0 allows no address")
 		}
 		all = append(all, v1.NamespaceQuota{Namespace: namespace, Max: int32(n)})
 	}

@@ -32,12 +32,12 @@ func settingFields() map[string]string {
 func (v *poolSettings) addTo(cmd *cobra.Command, spec *v1.BCSNetPoolSpec) {
 	f := cmd.Flags()
 	f.BoolVar(&v.inDefault, "default", true,
-		"while it is bound to no namespace, serve every namespace that has nothing of its own; "+
-			"with =false only who names the pool")
+		"while it is bound to no namespace, serve every namespace without its own pools; "+
+			"with =false only requests that name the pool")
 	f.Int32Var(&spec.MaxPerHost, "max-per-host", 0,
-		"let one host have at most `N` addresses of the pool at a time; 0 is no bound")
+		"let one host have at most `N` addresses of the pool at a time; 0 is no limit")
 	f.Int32Var(&spec.MaxPerNamespace, "max-per-namespace", 0,
-		"let one namespace have at most `N` addresses of the pool at a time; 0 is no bound")
+		"let one namespace have at most `N` addresses of the pool at a time; 0 is no limit")
 	f.StringSliceVar(&v.quotas, "quota", nil,
 		"let one namespace have at most so many addresses, as `NAMESPACE=N`, in place of "+
 			"--max-per-namespace; repeatable")
@@ -49,7 +49,7 @@ func (v *poolSettings) addTo(cmd *cobra.Command, spec *v1.BCSNetPoolSpec) {
 	f.StringVar(&v.order, "allocation-order", "",
 		"`WHICH` free address a request gets: Spread (the default) or Lowest")
 	f.DurationVar(&v.cooldown, "cooldown", 0,
-		"`TIME` that a released address rests before it is handed out again, such as 90s or 1h30m")
+		"`TIME` for which a released address is not allocated again, such as 90s or 1h30m")
 	app.Complete(cmd, "materialize", materializeValues()...)
 	app.Complete(cmd, "allocation-order", string(v1.AllocationSpread), string(v1.AllocationLowest))
 	for _, name := range []string{"max-per-host", "max-per-namespace", "vlan", "mtu", "priority", "cooldown"} {

@@ -86,7 +86,7 @@ func (v *waiting) Validate() (err error) {
 		return err
 	}
 	if len(v.addrs) > 0 && v.goal.word != goalReleased {
-		return app.Usagef("%s is an address: it can be waited for with --for=released alone", v.addrs[0])
+		return app.Usagef("%s is an address: only --for=released can wait for it", v.addrs[0])
 	}
 	if len(v.pools) > 0 {
 		if err := v.goal.applies("pool "+v.pools[0], poolConditions()); err != nil {
