@@ -31,5 +31,5 @@ const (
 const ImportedLabel = "networkextension.bkbcs.tencent.com/imported-from"
 
 // WithdrawnAnnotation on an object of another system lists addresses, as "a-b, c". The object keeps that system from
-// handing them out, because a cut-over has taken them over.
+// allocating them, because a cut-over has taken them over.
 const WithdrawnAnnotation = "networkextension.bkbcs.tencent.com/withdrawn"

@@ -36,7 +36,7 @@ func main() {
 type release struct {
 	build.Source
 	out       string
-	work      string // for what is no part of the release
+	work      string // for what is not a part of the release
 	platforms []platform
 	log       io.Writer
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// ConflictReport says that a container which was given an address found somebody else answering for it.
+// ConflictReport is a container's report that another machine answers for its address.
 type ConflictReport struct {
 	Addr        netip.Addr
 	ContainerID string

@@ -13,7 +13,7 @@ import (
 // this long for requests that do not know of it yet.
 const MaxRequestTime = 15 * time.Second
 
-// Request asks for the addresses of one interface of a container, or of an owner that is no pod.
+// Request asks for the addresses of one interface of a container, or of an owner that is not a pod.
 type Request struct {
 	// Host that asks; invalid for an operator who names Owner and Pool.
 	Host netip.Addr
@@ -85,7 +85,7 @@ func ownerOfHost(owner string, onHosts []netip.Addr) error {
 
 // ReleaseRequest gives up what a container holds.
 type ReleaseRequest struct {
-	// Host that asks; invalid for a caller that is on none. StartedAt is by its clock.
+	// Host is the host of the caller; invalid if the caller is on no host. StartedAt is a time of that host's clock.
 	Host        netip.Addr
 	ContainerID string
 	// IfName of the interface; empty means all of the container.

@@ -45,7 +45,7 @@ type Facts struct {
 	Own []string
 	// Share is what the host, namespace or claim has of what it may have.
 	Share
-	// Stop is why the pool hands out nothing.
+	// Stop is why the pool allocates nothing.
 	Stop Stop
 	// In is the time until it may be tried again, Until the moment at which the request gets another address.
 	In    time.Duration

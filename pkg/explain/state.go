@@ -35,7 +35,7 @@ type Stop struct {
 // StopCause is one of the causes of a Stop.
 type StopCause uint8
 
-// Causes of a Stop. The zero StopCause is that of a pool that does hand out addresses.
+// Causes of a Stop. The zero StopCause is that of a pool that does allocate addresses.
 const (
 	Serves StopCause = iota
 	NotUsable
@@ -44,7 +44,7 @@ const (
 	Rebuilding
 	// Carving: the addresses are not handed over yet by the pool that they are carved out of.
 	Carving
-	// Splitting: the pool got its blocks after it handed out addresses itself, and gives none yet.
+	// Splitting: the pool got its blocks after it allocated addresses itself, and gives none yet.
 	Splitting
 	// ByParent: the parent is cordoned or being deleted.
 	ByParent
@@ -70,7 +70,7 @@ func (s Stop) Why() string {
 	}
 }
 
-// OfParent describes a parent that keeps its children from handing out addresses.
+// OfParent describes a parent that keeps its children from allocating addresses.
 func (s Stop) OfParent(name string) string { return "pool " + name + ", which is " + s.Why() }
 
 func (s Stop) cure() string {

@@ -88,7 +88,7 @@ func comesAgain(p workload.Pod, byName bool) bool {
 	return true // a StatefulSet, whose pods have generateName as well, a virtual machine, or an unknown kind
 }
 
-// ours returns the addresses that the pool of a name here hands out.
+// ours returns the addresses that the pool of a name here allocates.
 func (s *sight) ours(pool string) *netipx.IPSet {
 	if here := s.Here[pool]; here != nil {
 		if p := store.Pool(here); p.Plan.Usable != nil {
@@ -98,7 +98,7 @@ func (s *sight) ours(pool string) *netipx.IPSet {
 	return ipaddr.SetOf()
 }
 
-// usable returns the addresses that either system hands out of a pool. What is withdrawn may be missing in the pool as
+// usable returns the addresses that either system allocates of a pool. What is withdrawn may be missing in the pool as
 // the reader knows it: the other system excludes it.
 func (s *sight) usable(p *v1.BCSNetPool) *netipx.IPSet {
 	return Union(store.Pool(p).Plan.Usable, s.Withdrawn[p.Name])

@@ -66,7 +66,7 @@ func BlockIn(g block.Grid, parent, p Pool) (number uint64, problem string) {
 	return number, ""
 }
 
-// strangers returns those of the children of a split pool that are no blocks of it, with the problem of each.
+// strangers returns those of the children of a split pool that are not blocks of it, with the problem of each.
 func strangers(parent Pool, children []Pool) (out []Pool) {
 	parent, g := parent.Divided()
 	for _, c := range children {
@@ -109,7 +109,7 @@ func (p Pool) Divided() (Pool, block.Grid) {
 	return p, g
 }
 
-// SplitLate reports whether a pool has been split that handed out addresses itself before, and whose blocks nobody may
+// SplitLate reports whether a pool has been split that allocated addresses itself before, and whose blocks nobody may
 // have yet: a replica that has not heard of the split could give an address to another namespace than the one that is
 // given its block. Once a pool was made with blocks, or no request can be under way that takes it for a whole one, its
 // status says so (Carved). A pool that is changed before its first status waits once without need.

@@ -118,7 +118,7 @@ func (p Pool) InOtherNetwork(parent Pool) bool {
 	return p.Network != "" && parent.Network != "" && p.Network != parent.Network
 }
 
-// notSubset returns the message of Contiv for addresses that are no strict subset of those of the parent, with the
+// notSubset returns the message of Contiv for addresses that are not a strict subset of those of the parent, with the
 // reason.
 func notSubset(c Pool, network netip.Prefix, why string) string {
 	return BadIPPool(formatFew(c.Plan.Usable), network) + ": " + why

@@ -68,7 +68,7 @@ type PickRequest struct {
 	// ExpectedIn returns the addresses of a pool that are assumed for others and count for a namespace; nil for none. A
 	// request that is served does not ask.
 	ExpectedIn func(namespace, pool string) []netip.Addr
-	// AnyHost: how many addresses of a pool its host may have does not matter.
+	// AnyHost reports whether MaxPerHost is ignored.
 	AnyHost bool
 	// Key names the attachment. It also decides where in a pool the search begins.
 	Key string

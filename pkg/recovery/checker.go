@@ -131,7 +131,7 @@ func (c *Checker) check(
 	if err != nil {
 		return nil, false, err
 	}
-	if !first && !e.putBack { // the status of a pool follows what is handed out
+	if !first && !e.putBack { // the status of a pool follows what is allocated
 		e.lost, e.fewer = map[string]time.Time{}, c.fewer
 	}
 	until, c.fewer = e.lost, e.fewer

@@ -41,7 +41,7 @@ func clusterAPI(resource string) []schema.GroupVersionResource {
 	}
 }
 
-// OwnerStates reads the objects that own some leases, by the owner. Leases of pods, and of owners that are no objects,
+// OwnerStates reads the objects that own some leases, by the owner. Leases of pods, and of owners that are not objects,
 // have none.
 func OwnerStates(ctx context.Context, s *app.App, all []lease.Lease) map[string]OwnerState {
 	states, addrs := map[string]OwnerState{}, map[string][]netip.Addr{}

@@ -33,7 +33,7 @@ const (
 	prometheusText = 200
 )
 
-// Prometheus is the server of the flags that has the metrics of the cluster.
+// Prometheus is the server, named by flags, that has the metrics of the cluster.
 type Prometheus struct {
 	url, tokenFile, caFile string
 	client                 prometheus.API
@@ -184,7 +184,7 @@ func growth(free []model.SamplePair, now time.Time) (rates []float64) {
 	return rates
 }
 
-// bounded bounds the answers of a server.
+// bounded limits the size of a server's answers to prometheusSize bytes.
 type bounded struct{ http.RoundTripper }
 
 // RoundTrip sends a request.

@@ -32,7 +32,7 @@ type pass struct {
 	parents map[string]struct{}
 	done    changes
 	failed  []error
-	// differences describe the parts of the document that are not followed.
+	// differences describe the parts of the document that are not applied.
 	differences []string
 }
 

@@ -23,7 +23,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// ErrDamaged says that a file is no backup, or not all of one.
+// ErrDamaged says that a file is not a backup, or not all of one.
 var ErrDamaged = errors.New("it is not a complete backup")
 
 // NewerError says that a later release wrote the file.

@@ -265,7 +265,8 @@ func (r *whereaboutsReader) reservation(o *whereaboutsReservation) {
 		whereaboutsAddress(name, o.Spec.ContainerID, o.Spec.PodRef, o.Spec.IfName, addr))
 }
 
-// covered reports whether a pool of a definition has the range: that of a node's slice lies within.
+// covered reports whether a pool of a definition contains the range. The range of a node's slice is part of such a
+// pool.
 func (r *whereaboutsReader) covered(subnet netip.Prefix) bool {
 	return slices.ContainsFunc(r.Pools, func(p v1.BCSNetPool) bool {
 		whole, err := netip.ParsePrefix(p.Spec.Net + "/" + strconv.Itoa(int(p.Spec.Mask)))

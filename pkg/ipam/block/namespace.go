@@ -8,8 +8,9 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Which block serves a namespace is decided here: those that it owns, in the order of compare, and after them the
-// candidates, in theirs. Every replica decides alike.
+// This file decides which blocks serve a namespace: first the blocks that it owns, in the order of Compare, then the
+// candidates, in their order. Every replica decides alike. Whether a namespace's blocks count for a request is decided
+// in memory.PoolState.ownsBlocks.
 
 // Owns returns the blocks of a namespace, in the order in which it draws from them. Do not change the list.
 func (s *Split[B]) Owns(namespace string) []B { return s.of[namespace] }

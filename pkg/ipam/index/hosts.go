@@ -10,7 +10,7 @@ import (
 )
 
 // SetNode takes a node; one without addresses for a node that is gone. Addresses that nodes have themselves are never
-// handed out. Two nodes can have an address for a while, as when a machine registers under a new name. It names the
+// allocated. Two nodes can have an address for a while, as when a machine registers under a new name. It names the
 // pools whose host selectors it matches now or did before, where that has changed.
 func (x *Pools) SetNode(name string, n ipam.Node) (reselected []string) {
 	x.core.mu.Lock()

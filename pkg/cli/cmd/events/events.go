@@ -246,7 +246,7 @@ func (v *eventList) known(ctx context.Context, found []resource.Event) error {
 	return nil
 }
 
-// empty prints that there are no events, and about which objects it looked.
+// empty prints that there are no events about the selected objects.
 func (v *eventList) empty() {
 	what := "no events"
 	if v.kind != "" {

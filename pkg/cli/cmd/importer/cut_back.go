@@ -54,7 +54,7 @@ func (v *revert) returns(ctx context.Context, here importer.Here) (*returning, e
 	return r, nil
 }
 
-// show prints what goes back.
+// show prints the addresses that return to the other system.
 func (r *returning) show(s *app.App, to system.System) {
 	for _, one := range r.all {
 		addrs := one.Addrs()
@@ -87,7 +87,7 @@ func (v *revert) cutBack(ctx context.Context) error {
 }
 
 // giveReturns gives addresses back in the order opposite to a cut-over: they are reserved here, go out of the pool
-// here, and only then may the other system hand them out.
+// here, and only then may the other system allocate them.
 func (v *revert) giveReturns(ctx context.Context, r *returning) error {
 	if v.DryRun == app.DryRunClient {
 		return nil

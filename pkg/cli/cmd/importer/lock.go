@@ -37,7 +37,7 @@ type lock struct {
 	name string
 }
 
-// withLock runs something that changes who hands out addresses. Its context ends when the lock is lost.
+// withLock runs something that changes who allocates addresses. Its context ends when the lock is lost.
 func withLock(ctx context.Context, s *app.App, of system.System, do func(context.Context, *lock) error) error {
 	if s.DryRun != app.DryRunNone {
 		return do(ctx, nil)

@@ -12,7 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// cordon makes pools hand out nothing.
+// cordon makes pools allocate nothing.
 func (v *revert) cordon(ctx context.Context, names []string) error {
 	api, err := resource.NewPools(v.App)
 	if err != nil {

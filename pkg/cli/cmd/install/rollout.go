@@ -23,7 +23,7 @@ import (
 type progress struct {
 	wanted, ready int
 	done          bool
-	// why is the error that prevents the creation of its pods; else empty.
+	// why is the error that prevents the creation of its pods; empty if there is none.
 	why string
 }
 
