@@ -134,7 +134,7 @@ type BCSNetIPStatus struct {
 	// +kubebuilder:validation:MaxLength=16
 	PodUIDNamedBy string `json:"podUIDNamedBy,omitempty"`
 	// cniNetwork is the name of the network configuration that the holder is attached by, as its CNI plugin says. The
-	// garbage collection of that network on the host frees the address when the runtime knows the holder no more.
+	// garbage collection of that network on the host frees the address when the runtime no longer knows the holder.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	CNINetwork string `json:"cniNetwork,omitempty"`

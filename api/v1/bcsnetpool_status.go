@@ -54,8 +54,8 @@ type BCSNetPoolStatus struct {
 	// +optional
 	Hosts int64 `json:"hosts"`
 	// carved are the addresses, single ones and ranges "a-b", that the parent has handed over to a pool with a parent:
-	// no replica gives them out as the parent's any more, and nobody had one. The pool allocates only these. Of a pool
-	// with blockSize it is the subnet, once blocks of it may be given.
+	// no replica still allocates them for the parent, and nobody had one. The pool allocates only these. Of a pool with
+	// blockSize it is the subnet, once blocks of it may be given.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=65536

@@ -119,8 +119,8 @@ type BCSNetPoolSpec struct {
 	HostSubnets []string `json:"hostSubnets,omitempty"`
 
 	// hostSelector chooses nodes by their labels, such as those of a rack or zone: a host whose IP is the InternalIP of
-	// such a node may draw from the pool, beside those of hosts and hostSubnets. A node that loses the label may draw
-	// no more; the addresses that its pods have stay with them.
+	// such a node may draw from the pool, beside those of hosts and hostSubnets. A node that loses the label may no
+	// longer draw; the addresses that its pods have stay with them.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule=`has(self.matchLabels) && self.matchLabels.size() > 0 || has(self.matchExpressions) && self.matchExpressions.size() > 0`,message=`must have matchLabels or matchExpressions: an empty selector would choose every node`
 	// +kubebuilder:validation:XValidation:rule=`!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && e.values.size() > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || e.values.size() == 0))`,message=`each of matchExpressions must have the operator In or NotIn, with values, or Exists or DoesNotExist, without`
@@ -146,9 +146,9 @@ type BCSNetPoolSpec struct {
 	// +kubebuilder:validation:items:XValidation:rule=`isIP(self) || [self.replace('~', '-')].all(s, [s.split('-', 2).map(a, isIP(a) ? ip(a).family() : 0).sum()].all(f, f == 8 ? [s.replace('-', '.').split('.', 8)].all(o, ((int(o[0]) * 256 + int(o[1])) * 256 + int(o[2])) * 256 + int(o[3]) <= ((int(o[4]) * 256 + int(o[5])) * 256 + int(o[6])) * 256 + int(o[7])) : f != 12 || cidr(s.split('-', 2)[0] + '/64').containsIP(s.split('-', 2)[1])))`,messageExpression=`self.contains(':') ? 'reaches beyond one /64, the largest range that a pool can hold' : [self.replace('~', '-').split('-', 2)].map(r, 'is reversed: write %s-%s'.format([r[1], r[0]]))[0]`
 	ExcludeIPs []string `json:"excludeIPs,omitempty"`
 
-	// namespaces binds the pool to these namespaces alone, beside those that namespaceSelector matches, and them to
-	// their bound pools. A pool that is bound to no namespace is in the default chain: it serves every namespace that
-	// has nothing of its own.
+	// namespaces binds the pool to these namespaces. It then serves only them and the namespaces that namespaceSelector
+	// matches, and they draw only from their bound pools. A pool that is bound to no namespace is in the default chain:
+	// it serves every namespace without its own pools.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256

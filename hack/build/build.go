@@ -48,8 +48,8 @@ func SourceOf(ctx context.Context, version string) (Source, error) {
 	return s, nil
 }
 
-// Compile builds a static program for a system and processor, in Go's words. It depends on the sources, the version and
-// the Go version alone, not on what this machine sets.
+// Compile builds a static program for a system and processor, in Go's words. It depends only on the sources, the
+// version and the Go version, not on what this machine sets.
 func (s Source) Compile(ctx context.Context, pkg, system, arch, out string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false",
 		"-ldflags", "-s -w -X main.version="+s.Version, "-o", out, pkg)

@@ -74,7 +74,7 @@ func within(hosts []netip.Addr, host netip.Addr) bool {
 	return hosts == nil || slices.Contains(hosts, host)
 }
 
-// ownerOfHost refuses what a caller who acts for hosts alone asks for an owner: an owner is on no host.
+// ownerOfHost refuses a request for an owner from a caller that acts only for hosts: an owner is on no host.
 func ownerOfHost(owner string, onHosts []netip.Addr) error {
 	if owner == "" || onHosts == nil {
 		return nil

@@ -25,7 +25,7 @@ func (p Pool) Owner() string {
 	return ""
 }
 
-// AsBlock returns a block with all that it takes from its parent: it has its range and its namespace alone.
+// AsBlock returns a block with all that it takes from its parent: only its range and its namespace are its own.
 func (p Pool) AsBlock(parent Pool, usable *netipx.IPSet) Pool {
 	b := parent
 	b.Name, b.Created, b.Generation, b.Carved = p.Name, p.Created, p.Generation, p.Carved

@@ -102,7 +102,7 @@ func (p Pool) Settings() lease.Settings {
 	return lease.Settings{Gateway: p.Plan.Gateway, Link: p.Link}
 }
 
-// Bound reports whether the pool is for certain namespaces alone, whether or not there are any of them at present.
+// Bound reports whether the pool serves only certain namespaces, whether or not they exist at present.
 func (p Pool) Bound() bool { return len(p.Namespaces) > 0 || p.NamespaceSelector != nil }
 
 // InDefaultChain reports whether the pool serves every namespace without its own pools.

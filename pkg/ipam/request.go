@@ -149,8 +149,8 @@ func (w PickRequest) Admits(l lease.Lease) bool {
 	return l.Admits(lease.Holder{IfName: w.IfName, Slot: w.SlotOf(l.Addr)}, terms)
 }
 
-// ChargedTo returns the namespaces that an address which the request takes counts for. One that is ahead of all pods is
-// for its claim alone.
+// ChargedTo returns the namespaces that an address which the request takes counts for. A request ahead of all pods
+// counts only for its claim.
 func (w PickRequest) ChargedTo() lease.ChargedNamespaces {
 	if w.Ahead && w.Owner == "" {
 		return lease.ChargedNamespaces{"", lease.ClaimNamespace(w.Claim)}

@@ -45,8 +45,8 @@ func (s *App) Connect() (*rest.Config, error) {
 	return cfg, nil
 }
 
-// AsBearer returns a copy of the call that authenticates by the token alone, without the user's own rights. Connect
-// must have been called. It sends no request.
+// AsBearer returns a copy of the call that authenticates only by the token, without the user's own rights. Connect must
+// have been called. It sends no request.
 func (s *App) AsBearer(token string) *App {
 	as := *s
 	as.Config, as.user = rest.AnonymousClientConfig(s.Config), nil

@@ -61,7 +61,7 @@ func (p *PageLink) AddTo(cmd *cobra.Command) {
 	app.Complete(cmd, "link")
 }
 
-// Validate reads the flag. It fails for -o json and similar formats, which print objects alone.
+// Validate reads the flag. It fails for -o json and similar formats, which print only objects.
 func (p *PageLink) Validate(object bool) (err error) {
 	if p.text != "" && object {
 		return app.Usagef("--link cannot be used with -o, which prints only the object")

@@ -81,7 +81,7 @@ func (p *Prometheus) Validate() error {
 	}
 	c, err := api.NewClient(api.Config{Address: p.url, Client: &http.Client{
 		Transport: bounded{way},
-		// The token is for this server alone.
+		// The token is only for this server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}})
 	if err != nil {

@@ -37,7 +37,7 @@ func (s *Split[B]) unlist(b B) {
 	}
 }
 
-// Candidates returns the numbers of the blocks that a namespace may be given, those first in which it alone has
+// Candidates returns the numbers of the blocks that a namespace may be given, first those in which only it has
 // addresses: a block that was deleted by force is given back to those who use it.
 func (s *Split[B]) Candidates(namespace string) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {

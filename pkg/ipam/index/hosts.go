@@ -116,8 +116,8 @@ func (x *Pools) HostOf(name string) (host netip.Addr, ok bool) {
 	return host, false
 }
 
-// Selection returns how many nodes the host selector of a pool matches, and how many of them have an InternalIP, by
-// which alone they draw. It looks at all nodes.
+// Selection returns how many nodes the host selector of a pool matches, and how many of them have an InternalIP,
+// without which they cannot draw. It looks at all nodes.
 func (x *Pools) Selection(name string) (nodes, internal int) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()

@@ -45,7 +45,7 @@ func (o ConflictOutcome) String() string {
 }
 
 // Conflict is a report that somebody else answers for an address. It stays with the address when that goes on to
-// others: what was reported in the last hour, and how long the next quarantine takes, is read from it alone.
+// others: what was reported in the last hour, and how long the next quarantine takes, is read only from it.
 type Conflict struct {
 	// MAC that answered, in lower case with colons.
 	MAC string

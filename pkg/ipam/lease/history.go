@@ -57,7 +57,7 @@ type History string
 func PastHolder(name string) string { return cut(name, MaxPastHolder) }
 
 // NewHistory packs entries, newest first. Those beyond MaxHistory are dropped, long texts are cut. Attachments are kept
-// in the newest entry that has a holder alone.
+// only in the newest entry that has a holder.
 func NewHistory(entries []Past) History {
 	var b []byte
 	previous, last := "", true

@@ -184,7 +184,7 @@ func (p *PoolState) FirstAmong(some *netipx.IPSet, w ipam.PickRequest, chosen []
 }
 
 // Lists reports whether the requester's host may draw from the pool. Ahead of all pods any host may be theirs, where
-// the pool has one or was named. An object is on no host, and draws from what it names alone.
+// the pool has one or was named. An object is on no host, and draws only from what it names.
 func (p *PoolState) Lists(w ipam.PickRequest) bool {
 	switch {
 	case w.Ahead && w.Owner != "":
