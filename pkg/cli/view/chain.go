@@ -124,9 +124,9 @@ func (v *Chain) Source() string {
 	case len(v.Tried) == 0:
 		return "nothing: no pool is for it on " + v.where()
 	case v.Host.IsValid():
-		return "the default chain, in this order: it has no own pool for this host"
+		return "the default chain, in this order: it has no pool of its own for this host"
 	default:
-		return "the default chain, in this order: it has no own pools"
+		return "the default chain, in this order: it has no pools of its own"
 	}
 }
 
@@ -184,7 +184,7 @@ func (v *Chain) standing(p ipam.Place, o resource.Pool) string {
 	case ipam.InDefaultChain:
 		return "in the default chain"
 	case ipam.BesideItsOwn:
-		return "in the default chain, on hosts for which the namespace has no own pools"
+		return "in the default chain, on hosts for which the namespace has no pools of its own"
 	case ipam.OwnBlock:
 		return "its block of pool " + o.Spec.Parent
 	case ipam.SplitIntoBlocks:

@@ -19,7 +19,7 @@ import (
 func hostLocal() System {
 	return System{
 		Name: "host-local", Aliases: []string{"hostlocal"}, Title: "the CNI plugin host-local", Dirs: true,
-		About: `Read are copies of the directories /var/lib/cni/networks/NETWORK of the nodes,
+		About: `It reads copies of the directories /var/lib/cni/networks/NETWORK of the nodes,
 one for each --dir NODE=PATH: a file for each address, with the container that
 has it. The directories do not say which pools there are: create those first,
 cordoned. A container's pod is the one that reports the address. An address

@@ -25,7 +25,7 @@ import (
 func whereabouts() System {
 	return System{
 		Name: "whereabouts", Title: "Whereabouts",
-		About: `Read are its objects IPPool and OverlappingRangeIPReservation of the group
+		About: `It reads the objects IPPool and OverlappingRangeIPReservation of the group
 whereabouts.cni.cncf.io/v1alpha1, and the NetworkAttachmentDefinitions whose
 ipam is of the type whereabouts: range, exclude, gateway, routes and VLAN
 stand there. Each range becomes a pool whose network has the name of the

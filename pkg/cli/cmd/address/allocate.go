@@ -169,7 +169,7 @@ func (v *ipAllocate) report(held, fresh []lease.Lease) error {
 		if v.DryRun != app.DryRunNone {
 			continue // there is nothing to give back
 		}
-		v.Hint("to give it back: bcsnetctl ip release %s", l.Addr)
+		v.Hint("to release it: bcsnetctl ip release %s", l.Addr)
 	}
 	return err
 }

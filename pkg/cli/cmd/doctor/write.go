@@ -179,7 +179,7 @@ func (v *verb) listChecks() error {
 			l.Items = append(l.Items, unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": app.ProgramName + "/v1", "kind": "Check", "id": c.ID, "group": string(c.Group),
 				"severity": string(c.Severity),
-				"title":    c.Title, "meaning": c.Meaning, "impact": c.Impact, "mend": v.Called(c.Mend),
+				"title":    c.Title, "meaning": c.Meaning, "impact": c.Impact, "remedy": v.Called(c.Remedy),
 			}})
 		}
 		return v.output.Object(v.Out, l)

@@ -42,7 +42,7 @@ func New(s *app.App, examine Examination) *cobra.Command {
 		Short: "Install bcsnet into the cluster, or bring it up to date",
 		Long: `Install the definitions of the objects (CRDs), the roles and the controller into
 the namespace bcsnet-system, after a question. What is there already is upgraded
-as by bcsnetctl upgrade, once the cluster is fit for that; pools and addresses
+as by bcsnetctl upgrade, after the same checks; pools and addresses
 stay as they are, and so do the controller's image, unless --image names
 another, and its number of replicas.
 

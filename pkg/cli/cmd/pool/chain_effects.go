@@ -164,8 +164,8 @@ func (e chainEffects) say() (out []effect) {
 	}
 	if n := len(e.join); n > 0 {
 		add(false, "%s %s %s the default chain: %s", humanize.OneOr(n, "namespace", "namespaces"),
-			humanize.List(e.join), humanize.OneOr(n, "joins", "join"), humanize.OneOr(n, "it has no own pools",
-				"they have no own pools"))
+			humanize.List(e.join), humanize.OneOr(n, "joins", "join"), humanize.OneOr(n, "it has no pools of its own",
+				"they have no pools of their own"))
 	}
 	if n := len(e.leaveThere); n > 0 {
 		add(false, "%s %s %s from %s blocks on the hosts of pool %s, and %s in the default chain only on others",

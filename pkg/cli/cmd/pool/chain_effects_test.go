@@ -92,7 +92,7 @@ func TestChainEffects(t *testing.T) {
 			before: gold, after: named("shop", "later"), leases: held("rich", "shop"),
 			want: []string{
 				"namespace later leaves the default chain: it draws only from its own pools",
-				"namespace rich joins the default chain: it has no own pools",
+				"namespace rich joins the default chain: it has no pools of its own",
 				"1 address in use by namespaces that pool a no longer serves stays until its pod ends: rich (1)",
 			},
 		},
@@ -102,7 +102,7 @@ func TestChainEffects(t *testing.T) {
 		},
 		"unbound": {
 			before: named("shop", "bank"), after: open, others: []ipam.Pool{other},
-			want: []string{aJoins, "namespace shop joins the default chain: it has no own pools"},
+			want: []string{aJoins, "namespace shop joins the default chain: it has no pools of its own"},
 		},
 		"set aside": {
 			before: open, after: aside, leases: held("bank"),
@@ -132,7 +132,7 @@ func TestChainEffects(t *testing.T) {
 			}), others: []ipam.Pool{other},
 			want: []string{
 				aLeaves, "namespace shop leaves the default chain: it draws only from its own pools",
-				"namespace rich joins the default chain on hosts for which it has no own pools",
+				"namespace rich joins the default chain on hosts for which it has no pools of its own",
 			},
 		},
 		"a new one that gives them by hand": {after: byHand},

@@ -52,7 +52,7 @@ add-host, bind and their opposites; pool edit changes everything else.`,
 	v.settings.addTo(cmd, &v.spec)
 	cmd.Flags().StringVar(&v.spec.Gateway, "gateway", "", "the gateway's `IP` in the subnet, or none for no gateway")
 	cmd.Flag("quota").Usage += "; NAMESPACE- ends a quota"
-	cmd.Flag("cooldown").Usage += "; 0s is no cooldown"
+	cmd.Flag("cooldown").Usage += "; 0s means no cooldown"
 	app.Complete(cmd, "gateway", noGateway)
 	app.CompleteWith(cmd, "quota", completeQuotas(s))
 	v.chosen = cmd.Flags().Changed

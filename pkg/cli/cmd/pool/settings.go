@@ -35,9 +35,9 @@ func (v *poolSettings) addTo(cmd *cobra.Command, spec *v1.BCSNetPoolSpec) {
 		"while it is bound to no namespace, serve every namespace without its own pools; "+
 			"with =false only requests that name the pool")
 	f.Int32Var(&spec.MaxPerHost, "max-per-host", 0,
-		"let one host have at most `N` addresses of the pool at a time; 0 is no limit")
+		"let one host have at most `N` addresses of the pool at a time; 0 means no limit")
 	f.Int32Var(&spec.MaxPerNamespace, "max-per-namespace", 0,
-		"let one namespace have at most `N` addresses of the pool at a time; 0 is no limit")
+		"let one namespace have at most `N` addresses of the pool at a time; 0 means no limit")
 	f.StringSliceVar(&v.quotas, "quota", nil,
 		"let one namespace have at most so many addresses, as `NAMESPACE=N`, in place of "+
 			"--max-per-namespace; repeatable")

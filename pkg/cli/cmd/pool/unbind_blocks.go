@@ -180,7 +180,7 @@ func (v *poolBind) sayHandedBack(
 		case again:
 			v.Say.Warn("pool %s assigns namespace %s a block when it asks for an address again", p.Name, ns)
 		case len(x.Pools.Own(ns, netip.Addr{})) == 0:
-			v.Say.Note("  namespace %s joins the default chain once that is gone: it has no own pools", ns)
+			v.Say.Note("  namespace %s joins the default chain once that is gone: it has no pools of its own", ns)
 		}
 	}
 	return nil
