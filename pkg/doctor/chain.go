@@ -38,8 +38,8 @@ func poolsShadowed(f *facts) (out []Finding) {
 	for _, s := range x.Pools.Shadows() {
 		if s.Whole {
 			out = append(out, onPool(f.pools[s.Pool],
-				fmt.Sprintf("it serves nobody: on each of its hosts every namespace gets "+
-					"blocks of %s by itself", humanize.List(s.By)), "bcsnetctl pool describe "+s.By[0]))
+				fmt.Sprintf("it serves no namespace: on each of its hosts every namespace gets "+
+					"blocks of %s automatically", humanize.List(s.By)), "bcsnetctl pool describe "+s.By[0]))
 		}
 	}
 	return out

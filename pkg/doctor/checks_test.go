@@ -144,8 +144,8 @@ func poolCases() map[string]checkCase {
 	other := inRack("node-2", "1", "10.0.0.12")
 	return map[string]checkCase{
 		"a pool that gives blocks on all hosts of another": {pools(blue, blocks),
-			[]string{"pool-shadowed pool/blue: it serves nobody: on each of its hosts every namespace gets blocks of " +
-				"net by itself"}},
+			[]string{"pool-shadowed pool/blue: it serves no namespace: on each of its hosts every namespace gets blocks of " +
+				"net automatically"}},
 		"a pool that gives blocks on some hosts of another": {pools(pool("blue", "10.1.0.20-10.1.0.29",
 			func(p *v1.BCSNetPool) {
 				p.Spec.Hosts, p.Spec.HostSubnets = nil, []string{"10.0.0.0/24"}

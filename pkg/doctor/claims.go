@@ -104,7 +104,7 @@ func ownersMissing(f *facts) (out []Finding) {
 		}
 		missing := "does not exist"
 		if o.Kind == workload.OwnerService {
-			missing = "does not exist, or is no LoadBalancer of our class"
+			missing = "does not exist, or is not a LoadBalancer of our class"
 		}
 		out = append(out, Finding{
 			Object: ip(l.Addr), Pools: []string{l.Pool},

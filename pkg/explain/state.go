@@ -146,7 +146,7 @@ type BlockState struct {
 func (b *BlockState) text(p *PoolState) string {
 	why := "has no free block"
 	if !b.ByItself {
-		why = "gives no block by itself"
+		why = "assigns no block automatically"
 	}
 	return fmt.Sprintf("pool %s (%s) %s: %s", p.Pool, p.Subnet, why, b)
 }

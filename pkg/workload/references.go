@@ -41,7 +41,7 @@ func references(annotations map[string]string) (all []Reference, problem string)
 		}
 		var elements []element
 		if err := json.Unmarshal([]byte(text), &elements); err != nil {
-			return nil, fmt.Sprintf("annotation %s is no JSON list of networks: %v", key, err)
+			return nil, fmt.Sprintf("annotation %s is not a JSON list of networks: %v", key, err)
 		}
 		for i, e := range elements {
 			first := key == defaultNetworkAnnotation

@@ -95,7 +95,7 @@ func (o *OwnerState) read(ctx context.Context, c dynamic.Interface) {
 		}
 		switch o.Exists, o.Text = true, "exists"; {
 		case o.Kind == workload.OwnerService && !wantsAddress(u):
-			o.Exists, o.Text = false, "is no LoadBalancer of our class"
+			o.Exists, o.Text = false, "is not a LoadBalancer of our class"
 		case u.GetDeletionTimestamp() != nil:
 			o.Text = "is being deleted"
 		}

@@ -47,7 +47,7 @@ func (a *Attachment) HardwareAddr() (net.HardwareAddr, error) {
 	}
 	mac, err := net.ParseMAC(a.MAC)
 	if err != nil || len(mac) != 6 || mac[0]&1 != 0 {
-		return nil, fmt.Errorf("mac %q is no MAC address of one Ethernet interface", a.MAC)
+		return nil, fmt.Errorf("mac %q is not the MAC address of one Ethernet interface", a.MAC)
 	}
 	return mac, nil
 }

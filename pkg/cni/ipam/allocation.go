@@ -90,7 +90,7 @@ func decodeAddress(ip wire.Address) (a address, err error) {
 	}
 	if ip.MacAddr != "" {
 		if mac, err := net.ParseMAC(ip.MacAddr); err != nil || len(mac) != 6 || mac[0]&1 != 0 {
-			return a, fmt.Errorf("macAddr %.80q of %s is no MAC of one interface", ip.MacAddr, addr)
+			return a, fmt.Errorf("macAddr %.80q of %s is not the MAC of one interface", ip.MacAddr, addr)
 		}
 	}
 	for _, r := range ip.Routes {

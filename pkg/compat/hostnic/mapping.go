@@ -73,7 +73,7 @@ func parse(document string) (lists []list, err error) {
 	case t == nil:
 		return nil, errors.New("it is null; an empty mapping is {}")
 	case t != json.Delim('{'):
-		return nil, errors.New("it is no JSON object of lists")
+		return nil, errors.New("it is not a JSON object of lists")
 	}
 	seen := map[string]bool{}
 	for d.More() {

@@ -51,7 +51,7 @@ func firstBlock(t testing.TB, parent ipam.Pool, namespace string) netip.Prefix {
 func TestBlocksServe(t *testing.T) {
 	net := pool(t, "net", "10.0.0.0/24", []string{"10.0.0.0/24"}, splitInto(30), byBindAlone)
 	mine, his := aBlock(t, net, "10.0.0.32/30", "shop"), aBlock(t, net, "10.0.0.36/30", "bank")
-	const none = "NoFreeBlock: no available IP for pod shop/a: pool net (10.0.0.0/24) gives no block by itself: of its 64 " +
+	const none = "NoFreeBlock: no available IP for pod shop/a: pool net (10.0.0.0/24) assigns no block automatically: of its 64 " +
 		"blocks (/30), 1 are owned by namespaces; hint: give it a block: bcsnetctl pool bind net --namespace shop"
 	for name, tc := range map[string]pickCase{
 		"a block of the namespace": {

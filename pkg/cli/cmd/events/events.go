@@ -40,7 +40,7 @@ func New(s *app.App) *cobra.Command {
 		Short: "Show what happened to pools and claims",
 		Long: `Show the events of pools and claims, the newest last: a pool is ready or no
 longer, ran out of addresses, began to drain, shares addresses with another; a
-claim gave an address back. A claim is written NAMESPACE/NAME; without names it
+claim released an address. A claim is written NAMESPACE/NAME; without names it
 is all pools, and all claims of all namespaces. The controller makes events;
 Kubernetes deletes them after an hour, like all events.`,
 		Example: `  bcsnetctl events

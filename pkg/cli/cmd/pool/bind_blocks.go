@@ -38,7 +38,7 @@ func (v *poolBind) checkBlocks() (err error) {
 		return app.Usagef("--block is of one namespace, and %d are named", len(v.namespaces))
 	}
 	if v.which, err = netip.ParsePrefix(v.block); err != nil {
-		return app.Usagef("--block %q is no CIDR, such as 10.32.4.64/27", v.block)
+		return app.Usagef("--block %q is not a CIDR, such as 10.32.4.64/27", v.block)
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ func (v *poolSet) checkGateway() error {
 	}
 	a, err := ipaddr.ParseAddr(v.spec.Gateway)
 	if err != nil {
-		return app.Usagef("--gateway %q is no IP address", v.spec.Gateway).
+		return app.Usagef("--gateway %q is not an IP address", v.spec.Gateway).
 			WithHint("for a network without a router: --gateway none")
 	}
 	v.spec.Gateway = a.String()

@@ -122,7 +122,7 @@ func (v *verb) noteLeader(ctx context.Context) {
 	}
 	if leader := resource.LeaderOf(lease); leader.Leads(v.Now()) {
 		v.Say.Note(
-			"a controller runs (%s leads): it does the same by itself when it starts; doing it here, too, does no harm",
+			"a controller runs (%s leads): it does the same when it starts; doing it here, too, does no harm",
 			leader.Leader)
 	}
 }
