@@ -153,7 +153,7 @@ func TestTerms(t *testing.T) {
 			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) {
 				o.Spec.Owner = &v1.ClaimOwner{APIVersion: "x.io/v1", Kind: "Deployment", Name: "web"}
 			})},
-			refusal: "ClaimConflict: claim shop/held, which would be that of Deployment shop/web, is for Deployment shop/web " +
+			refusal: "ClaimConflict: claim shop/held has the name of the claim of Deployment shop/web, and is for Deployment shop/web " +
 				"of group \"x.io\"; hint: name a claim of its own with the annotation networkextension.bkbcs.tencent.com/claim",
 		},
 		"named and being deleted": {

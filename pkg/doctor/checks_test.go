@@ -691,7 +691,7 @@ func hostCases() map[string]checkCase {
 			s.Nodes[0].Unread = []string{"10.8.0.0/24",
 				"x"}
 		},
-			[]string{`host-addresses-invalid node/node-1: its annotation has "10.8.0.0/24", "x", which are no addresses`}},
+			[]string{`host-addresses-invalid node/node-1: its annotation has "10.8.0.0/24", "x", which are not addresses`}},
 		"a node with more addresses than count": {func(s *doctor.Snapshot) { s.Nodes[0].Uncounted = 1 },
 			[]string{"host-addresses-invalid node/node-1: its status has 1 address beyond the 64 that count"}},
 		"a conflist of others before ours": {func(s *doctor.Snapshot) {
@@ -787,8 +787,7 @@ func claimCases() map[string]checkCase {
 					doctor.Shown{Namespace: "other", Addr: netip.MustParseAddr("10.1.0.28")})
 			}, []string{
 				"owner-missing ip/10.1.0.25: held for 2d, and the IPAddressClaim fleet/gone does not exist",
-				"owner-missing ip/10.1.0.28: held for 2d, and the Service fleet/gone does not exist, or is no LoadBalancer of " +
-					"our class",
+				"owner-missing ip/10.1.0.28: held for 2d, and the Service fleet/gone does not exist, or is not a LoadBalancer of our class",
 			},
 		},
 		"a claim in conflict": {says(v1.ConditionConflict, metav1.ConditionTrue, "AddressesShared",

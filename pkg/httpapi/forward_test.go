@@ -51,8 +51,7 @@ func TestTarget(t *testing.T) {
 	}{
 		"TLS": {leader("there", "https://10.0.0.2:8090"), ""},
 		"plain": {leader("there", "http://10.0.0.2:8090"),
-			"the leader's URL http://10.0.0.2:8090 is plain HTTP to another machine, as a release before this one " +
-				"has it"},
+			"the leader's URL http://10.0.0.2:8090 is plain HTTP to another machine, which an earlier release uses"},
 		"plain on this machine": {leader("here", "http://127.0.0.1:8091"), ""},
 		"another's loopback": {leader("there", "http://127.0.0.1:8091"),
 			"the leader's URL http://127.0.0.1:8091 leads back to this machine"},

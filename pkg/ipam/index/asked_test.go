@@ -123,8 +123,8 @@ func TestPickAddressesAskedFor(t *testing.T) {
 		},
 		"of a cordoned pool": {
 			pools: []ipam.Pool{a(cordoned), b()}, want: want(asking("10.0.0.9")),
-			text: "PoolCordoned: address 10.0.0.9 is in pool a, which allocates nothing: it is cordoned; hint: let it hand " +
-				"out addresses again: bcsnetctl pool uncordon a",
+			text: "PoolCordoned: address 10.0.0.9 is in pool a, which allocates nothing: it is cordoned; hint: let it allocate addresses again: bcsnetctl pool uncordon" +
+				" a",
 		},
 		"of a pool being deleted": {
 			pools: []ipam.Pool{a(terminating), b()}, want: want(asking("10.0.0.9")),

@@ -328,8 +328,8 @@ func TestPickBesideChildren(t *testing.T) {
 					namespaces("bank"), done),
 			},
 			want: want(inBank, asking("10.0.0.8")),
-			text: "AddressInUse: address 10.0.0.8 is being carved out of pool blue for pool eng, which does not hand " +
-				"it out yet; hint: ask for another address; see what it waits for: bcsnetctl pool describe eng",
+			text: "AddressInUse: address 10.0.0.8 is being carved out of pool blue for pool eng, which does not allocate it yet" +
+				"; hint: ask for another address; see what it waits for: bcsnetctl pool describe eng",
 		},
 		"gone, it has given its part back": {
 			pools: []ipam.Pool{blue(), eng(namespaces("bank"), done)}, before: func(x *Index) { x.Pools.RemovePool("eng") },

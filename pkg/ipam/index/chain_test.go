@@ -124,8 +124,8 @@ func TestPickByTheChain(t *testing.T) {
 		},
 		"its own is of another host: never the default chain": {
 			pools: []ipam.Pool{a(), b(ofTier("gold"), hosts(host2))}, before: gold, want: want(),
-			text: "NamespaceNotServed: none of the pools of host 192.168.0.1 serves namespace shop: a; it draws from its own " +
-				"alone: b; hint: see why: bcsnetctl explain namespace shop; to let the host draw from its own pools: " +
+			text: "NamespaceNotServed: none of the pools of host 192.168.0.1 serves namespace shop: a; it draws only from its own pools:" +
+				" b; hint: see why: bcsnetctl explain namespace shop; to let the host draw from its own pools: " +
 				"bcsnetctl pool add-host b 192.168.0.1",
 		},
 		"ahead, by a selector": {

@@ -15,8 +15,8 @@ func TestOwnByHost(t *testing.T) {
 	named := pool(t, "auto", "10.0.0.0/24", []string{"10.0.0.0/24"}, splitInto(30), notDefault, network("store"))
 	open := pool(t, "open", "10.0.1.0/24", []string{"10.0.1.9"}, hosts(host1, host2))
 	bound := pool(t, "bound", "10.0.2.0/24", []string{"10.0.2.9"}, namespaces("shop"))
-	const cut = "NamespaceNotServed: none of the pools of host 192.168.0.2 serves namespace shop: open; it draws from its own " +
-		"alone: auto"
+	const cut = "NamespaceNotServed: none of the pools of host 192.168.0.2 serves namespace shop: open; it draws only from its own pools:" +
+		" auto"
 	leaving := pool(t, "auto", "10.0.0.0/24", []string{"10.0.0.0/24"}, splitInto(30), terminating)
 	mine := aBlock(t, auto, "10.0.0.32/30", "shop")
 	inOrder := aBlock(t, auto, "10.0.0.32/30", "shop", priority(1000))

@@ -57,8 +57,8 @@ func TestWhyNotAnAddress(t *testing.T) {
 		"10.2.0.10":  "address 10.2.0.10 is in pool elsewhere, which host 192.168.0.1 may not draw from",
 		"10.3.0.10":  "address 10.3.0.10 is in pool shut, which allocates nothing: it is cordoned",
 		"10.0.0.10":  "address 10.0.0.10 of pool own is held by shop/pod-of-10.0.0.10 on host 192.168.0.1",
-		"10.0.0.99": "address 10.0.0.99 is held by shop/pod-of-10.0.0.99 on host 192.168.0.1, and pool own does not have it any " +
-			"more: it drains",
+		"10.0.0.99": "address 10.0.0.99 is held by shop/pod-of-10.0.0.99 on host 192.168.0.1, and pool own no longer has it: " +
+			"it drains",
 		"10.0.0.11": "address 10.0.0.11 of pool own is kept for claim shop/other",
 		"10.0.0.12": "address 10.0.0.12 of pool own is reserved by ann: the printer",
 		"10.0.0.13": "address 10.0.0.13 of pool own is quarantined until " + at(3601).Format(time.RFC3339) +

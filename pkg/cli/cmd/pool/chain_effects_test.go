@@ -45,8 +45,8 @@ func TestChainEffects(t *testing.T) {
 		return pool(name, func(s *v1.BCSNetPoolSpec) { s.Hosts = hosts })
 	}
 	there := func(namespaces string) string {
-		return "namespaces " + namespaces + " draw from their blocks on the hosts of pool a, and are in the default chain on " +
-			"others alone"
+		return "namespaces " + namespaces + " draw from their blocks on the hosts of pool a, and are in the default chain only on others" +
+			""
 	}
 	labels := map[string]map[string]string{"shop": {"tier": "gold"}, "bank": {}, "rich": {"tier": "gold"}}
 	held := func(namespaces ...string) (out []lease.Lease) {
@@ -115,15 +115,15 @@ func TestChainEffects(t *testing.T) {
 		"a new one that gives blocks on hosts of others": {
 			after: grows, others: []ipam.Pool{other, onHosts("c", "10.1.0.1"), onHosts("d", "10.1.0.1", "10.1.0.2")},
 			want: []string{there("rich, shop"),
-				"!pool c of the default chain serves no namespace on any of its hosts, which are those of pool a: every namespace gets " +
-					"blocks there by itself",
+				"!pool c of the default chain serves no namespace on any of its hosts, which are hosts of pool a: there, every " +
+					"namespace gets blocks automatically",
 				"!pool d of the default chain serves no namespace on the hosts of pool a: there, every namespace gets blocks automatically",
 			},
 		},
 		"a new one on hosts where another gives blocks": {
 			after: onHosts("c", "10.1.0.1"), others: []ipam.Pool{grows},
-			want: []string{"!pool c of the default chain serves no namespace on any of its hosts, which are those of pool a: every " +
-				"namespace gets blocks there by itself"},
+			want: []string{"!pool c of the default chain serves no namespace on any of its hosts, which are hosts of pool a: there, every " +
+				"namespace gets blocks automatically"},
 		},
 		"bound, as it gives blocks": {
 			before: grows, after: pool("a", func(s *v1.BCSNetPoolSpec) {
