@@ -33,8 +33,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	d := &demo{root: root, out: out}
-	d.title("A control plane: etcd, kube-apiserver",
-		"real binaries on loopback, fsync on; they end with this tour")
+	d.title("A control plane: etcd, kube-apiserver", "real binaries on loopback, fsync on; they end with this tour")
 	began := time.Now()
 	d.cp, err = controlplane.Start(ctx)
 	if err != nil {

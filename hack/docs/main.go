@@ -43,13 +43,9 @@ func main() {
 // writeReference writes a Markdown page for every command, and an index of them.
 func writeReference(dir string) error {
 	root := reference()
-	return errors.Join(
-		writeAll(dir, ".md", root, page),
-		writeFile(filepath.Join(dir, "README.md"), index(root)),
-	)
+	return errors.Join(writeAll(dir, ".md", root, page), writeFile(filepath.Join(dir, "README.md"), index(root)))
 }
 
-// writeManPages writes a man page for every command.
 func writeManPages(dir string) error { return writeAll(dir, ".1", reference(), manPage) }
 
 // reference returns the root of the command tree as the pages show it.

@@ -51,7 +51,6 @@ func page(c *cobra.Command) ([]byte, error) {
 	return tidy(regexp.MustCompile(`(?m)^##`).ReplaceAll(b.Bytes(), []byte("#"))), nil
 }
 
-// manPage returns the man page of a command.
 func manPage(c *cobra.Command) ([]byte, error) {
 	shown := written(c)
 	if c.Long != "" {
@@ -82,7 +81,6 @@ func flagsOf(set *pflag.FlagSet) (all []*pflag.Flag) {
 	return all
 }
 
-// index lists the pages.
 func index(root *cobra.Command) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b,

@@ -25,7 +25,6 @@ const (
 // restartDelay keeps a controller that cannot start from filling the disk with logs.
 const restartDelay = 2 * time.Second
 
-// supervise runs everything until it is stopped.
 func supervise(ctx context.Context, o options) error {
 	var stat syscall.Stat_t
 	if syscall.Fstat(lockFD, &stat) != nil || syscall.Fstat(reportFD, &stat) != nil {

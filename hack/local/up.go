@@ -113,7 +113,6 @@ func launch(ctx context.Context, o options, lock *os.File) error {
 	}
 }
 
-// explain prints what to do now.
 func explain(o options) error {
 	s, err := o.readState()
 	if err != nil {

@@ -57,14 +57,12 @@ func (r *release) archives(context.Context) error {
 
 func (r *release) shim() string { return filepath.Join(r.Root, "plugins", "kubectl", shim) }
 
-// manPages writes the man pages.
 func (r *release) manPages(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, "go", "run", "./hack/docs", "-man", filepath.Join(r.work, "man"))
 	cmd.Dir, cmd.Stdout, cmd.Stderr = r.Root, r.log, r.log
 	return cmd.Run()
 }
 
-// pages returns the paths of the man pages.
 func (r *release) pages() ([]string, error) {
 	pages, err := filepath.Glob(filepath.Join(r.work, "man", "*.1"))
 	if err == nil && len(pages) == 0 {

@@ -48,7 +48,6 @@ func (r *release) tool(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// packageConfig returns what nfpm reads.
 func (r *release) packageConfig(p platform) ([]byte, error) {
 	content := func(from, to string, mode int) map[string]any {
 		info := map[string]any{"mode": mode, "mtime": r.Created.Format(time.RFC3339)}
@@ -82,7 +81,6 @@ func (r *release) packageConfig(p platform) ([]byte, error) {
 	})
 }
 
-// chart packs the chart with this version.
 func (r *release) chart(ctx context.Context) error {
 	return r.tool(ctx, "helm", "package", filepath.Join(r.Root, "charts", "bcsnet"), "--version",
 		strings.TrimPrefix(r.Version, "v"), "--app-version", r.Version, "--destination", r.out)

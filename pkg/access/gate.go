@@ -4,11 +4,15 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -194,4 +198,44 @@ func (g *Gate) Recalls(who User, q Question) bool {
 func rightKey(who User, q Question) [sha256.Size]byte {
 	text, _ := json.Marshal([]any{who, q}) // strings, and lists and maps of strings
 	return sha256.Sum256(text)
+}
+
+// checkNames refuses a user without a name, and names with unprintable characters. Line ends, terminal escapes and
+// marks that change the writing direction would forge lines in logs and histories. Such a name also could not be
+// forwarded to another replica in a header.
+func checkNames(user string, groups ...string) error {
+	if user == "" {
+		return errors.New("it has no name")
+	}
+	for _, name := range append([]string{user}, groups...) {
+		if !utf8.ValidString(name) || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
+			return fmt.Errorf("the name %q has characters that cannot be printed", name)
+		}
+	}
+	return nil
+}
+
+const (
+	// nodeName is the key under which the API server names the node of the pod to which a token is bound.
+	nodeName = "authentication.kubernetes.io/node-name"
+	// podName is the key under which it names the pod itself.
+	podName = "authentication.kubernetes.io/pod-name"
+	// kubelets is the group of kubelets, and kubelet the prefix of their names.
+	kubelets, kubelet = "system:nodes", "system:node:"
+)
+
+// NodeOf returns the node of a user, and whether the user is bound to one: by a token that is bound to a pod or a node,
+// or by the certificate of a kubelet. If the user is bound but the API server does not name the node, the name is
+// empty: such a user acts for no host, rather than for all.
+func NodeOf(who User) (name string, bound bool) {
+	if names, ok := who.Extra[nodeName]; ok {
+		return strings.Join(names, ","), true
+	}
+	if _, ok := who.Extra[podName]; ok {
+		return "", true
+	}
+	if name, ok := strings.CutPrefix(who.Username, kubelet); ok && slices.Contains(who.Groups, kubelets) {
+		return name, true
+	}
+	return "", slices.Contains(who.Groups, kubelets)
 }

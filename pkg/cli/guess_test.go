@@ -214,7 +214,7 @@ func jobs() []job {
 func TestFirstGuess(t *testing.T) {
 	takes := []string{
 		"ip release", "lease release", "release-host", "host release", "claim release", "ip reserve", "pool delete",
-		"pool remove-ip", "pool remove-host", "cleanup endpoint", "claim delete",
+		"pool remove-ip", "pool remove-host", "claim delete",
 	}
 	for _, j := range jobs() {
 		for _, line := range j.guesses {

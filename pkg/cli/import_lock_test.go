@@ -11,12 +11,12 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// TestOneCutOverAtATime: while a run holds the Lease of a system, a cut-over and the way back are refused. They take
+// TestOneCutOverAtATime: while a run holds the Lease, a cut-over and the way back are refused. They take
 // the Lease over when that run has been killed, whatever the clock of its machine said, and release it at their end.
 func TestOneCutOverAtATime(t *testing.T) {
 	controlplane.TakesLong(t)
 	f := newFixture(t)
-	const name = "bcsnet-import-spiderpool"
+	const name = "bcsnet-import"
 	leases := f.kubernetes.CoordinationV1().Leases(controlplane.SystemNamespace)
 	if err := leases.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)

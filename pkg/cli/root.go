@@ -65,7 +65,7 @@ func newRoot(s *app.App) *cobra.Command {
 		&cobra.Group{ID: "other", Title: "Other:"})
 	root.AddCommand(
 		pool.New(s, usage.NewOfPool(s)),
-		address.NewIP(s), address.NewLease(s), claim.New(s), host.New(s), host.NewReleaseHost(s), address.NewCleanup(s),
+		address.NewIP(s), address.NewLease(s), claim.New(s), host.New(s), host.NewReleaseHost(s),
 		usage.New(s), top.New(s), ui.New(s), inspect.New(s), inspect.NewTrace(s), inspect.NewExplain(s), doctor.New(s),
 		check.New(s),
 		rebuild.New(s),
@@ -165,10 +165,7 @@ func group(cmd *cobra.Command, args []string) error {
 	if text := guess(cmd, args); text != "" {
 		return f.WithHint("%s", text)
 	}
-	var names []string
-	for _, sub := range cmd.Commands() {
-		names = append(names, sub.Name())
-	}
+	names := app.Map(cmd.Commands(), (*cobra.Command).Name)
 	// A short word is similar to many names.
 	if near := suggest.Nearest(args[0], names); near != "" && suggest.Distance(args[0], near) <= (len(args[0])+1)/3 {
 		return f.WithHint("did you mean %s %s?", cmd.CommandPath(), near)

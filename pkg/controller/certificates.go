@@ -37,8 +37,7 @@ func addCertificates(
 		if err != nil {
 			return nil, fmt.Errorf("--tls-cert-file: %w", err)
 		}
-		config.Mounted = func(hello *tls.ClientHelloInfo) (*tls.Certificate,
-			error) {
+		config.Mounted = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return mounted.GetCertificate(hello)
 		}
 		if err := mgr.Add(mounted); err != nil {

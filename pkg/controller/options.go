@@ -285,7 +285,6 @@ func (o *Options) Validate() error {
 	}
 }
 
-// validateAddresses returns an error for invalid listen addresses.
 func (o *Options) validateAddresses() error {
 	for _, f := range []struct {
 		flag, address string
@@ -355,7 +354,6 @@ func (o Options) goneRule() gone.Rule {
 	return r
 }
 
-// namespacedName parses NAMESPACE/NAME.
 func namespacedName(text string) (n types.NamespacedName, err error) {
 	var ok bool
 	if n.Namespace, n.Name, ok = strings.Cut(text, "/"); !ok ||

@@ -85,7 +85,6 @@ func namespacesCutOff(f *facts) (out []Finding) {
 // choosesByLabels reports whether a pool of a host selects namespaces by labels, which a snapshot does not have.
 func (f *facts) choosesByLabels(h netip.Addr) bool {
 	return f.blind || slices.ContainsFunc(f.Pools, func(p Pool) bool {
-		return p.NamespaceSelector != nil &&
-			p.Draws(h)
+		return p.NamespaceSelector != nil && p.Draws(h)
 	})
 }

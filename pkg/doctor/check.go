@@ -156,8 +156,7 @@ func Names() []string {
 func Reads(checks []Check) []Part {
 	return slices.DeleteFunc(Parts(), func(p Part) bool {
 		return !slices.ContainsFunc(checks, func(c Check) bool {
-			return slices.Contains(c.Needs, p) ||
-				slices.Contains(c.Wants, p)
+			return slices.Contains(c.Needs, p) || slices.Contains(c.Wants, p)
 		})
 	})
 }

@@ -124,7 +124,6 @@ func (f *facts) addPools() {
 	}
 }
 
-// eachNode iterates over the nodes.
 func (f *facts) eachNode(yield func(ipam.Node) bool) {
 	for _, n := range f.Nodes {
 		if !yield(ipam.Node{Addrs: n.Addrs, Internal: n.Internal, Labels: n.Labels}) {

@@ -140,9 +140,7 @@ func duplicateHosts(f *facts) (out []Finding) {
 		case len(names) == 1:
 			continue
 		}
-		out = append(out, Finding{
-			Object: host(a), Cause: cause, Fix: mend,
-		})
+		out = append(out, Finding{Object: host(a), Cause: cause, Fix: mend})
 	}
 	return out
 }

@@ -73,7 +73,6 @@ type askedResources struct {
 	Limits   corev1.ResourceList `json:"limits"`
 }
 
-// readQuestion parses a body.
 func readQuestion(body []byte) (*question, error) {
 	var parts struct{ Pod, Nodes, NodeNames span }
 	if err := unmarshal("", body, &parts); err != nil {

@@ -186,7 +186,6 @@ func passedPriority(_ *question, body []byte) (any, error) {
 	return list, err
 }
 
-// priority scores nodes.
 func (s *Service) priority(ctx context.Context, q *question) (any, *ipam.Refusal, error) {
 	scores, err := s.options.Scheduling.Scores(ctx, q.pod, q.names)
 	if err != nil {

@@ -43,8 +43,7 @@ func bounded(fields ...field) error {
 		case len(f.value) > f.limit:
 			problems = append(problems, fmt.Sprintf("%s is longer than %d bytes", f.name, f.limit))
 		case strings.ContainsFunc(f.value, func(r rune) bool {
-			return !unicode.IsPrint(r) ||
-				r == unicode.ReplacementChar
+			return !unicode.IsPrint(r) || r == unicode.ReplacementChar
 		}):
 			problems = append(problems, f.name+" has characters that are not printable")
 		}

@@ -49,7 +49,6 @@ func (s *Service) list(r *http.Request, _ []byte) (any, string, error) {
 	return out, "", err
 }
 
-// readLimit parses the query parameter limit.
 func readLimit(q url.Values) (int, error) {
 	v := q.Get("limit")
 	if v == "" {

@@ -128,9 +128,7 @@ func checkAttachment(before string, a wire.Attachment) error {
 }
 
 func attachmentFields(before string, a wire.Attachment) []field {
-	return []field{
-		{before + "containerID", a.ContainerID, maxContainerID}, {before + "ifName", a.IfName, maxIfName},
-	}
+	return []field{{before + "containerID", a.ContainerID, maxContainerID}, {before + "ifName", a.IfName, maxIfName}}
 }
 
 func (s *Service) reportConflict(r *http.Request, body []byte) (any, string, error) {

@@ -1,8 +1,11 @@
 package httpapi
 
 import (
+	_ "embed"
 	"net/http"
 	"time"
+
+	"sigs.k8s.io/yaml"
 
 	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
 	"github.com/bcsnet/bcsnet/pkg/serving/scrape"
@@ -12,8 +15,7 @@ import (
 func (s *Service) pages() map[string]http.Handler {
 	return map[string]http.Handler{
 		"/healthz": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			plain(w, http.StatusOK,
-				"ok")
+			plain(w, http.StatusOK, "ok")
 		}),
 		"/readyz":       http.HandlerFunc(s.readyz),
 		"/version":      http.HandlerFunc(s.version),
@@ -97,5 +99,24 @@ func (s *Service) answeredBy(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(headerAnsweredBy, id)
 		next.ServeHTTP(w, r)
+	})
+}
+
+//go:embed openapi.yaml
+var openAPIYAML []byte
+
+func openAPI() []byte {
+	out, err := yaml.YAMLToJSON(openAPIYAML)
+	if err != nil {
+		panic(err) // a test covers it
+	}
+	return out
+}
+
+func openAPIHandler() http.Handler {
+	document := openAPI()
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(document) // the client may be gone
 	})
 }

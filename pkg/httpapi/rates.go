@@ -167,9 +167,7 @@ func unknownKey(r *http.Request) string {
 
 // keepUserRate refuses a request of a known user that has sent too many. A node is one caller, whatever it asks for. A
 // user that is not on a node acts for many hosts and is counted for each; on this machine, users are not counted.
-func (a *rates) keepUserRate(
-	r *http.Request, c *call, who *identity, node string, bound bool, of subject,
-) error {
+func (a *rates) keepUserRate(r *http.Request, c *call, who *identity, node string, bound bool, of subject) error {
 	if bound {
 		return a.keepRate(r, c, rateNode, node)
 	}

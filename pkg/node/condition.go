@@ -105,7 +105,6 @@ func patchConditions(ctx context.Context, client kubernetes.Interface, node stri
 	return nil
 }
 
-// removeCondition removes the condition from the Node.
 func removeCondition(ctx context.Context, client kubernetes.Interface, node string) error {
 	return patchConditions(ctx, client, node, map[string]any{"type": hosts.ConditionType, "$patch": "delete"})
 }

@@ -2,18 +2,24 @@ package node
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
+	"github.com/google/uuid"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 
+	"github.com/bcsnet/bcsnet/pkg/cni/client"
 	"github.com/bcsnet/bcsnet/pkg/cni/ipam"
 	"github.com/bcsnet/bcsnet/pkg/cni/runstate"
 	"github.com/bcsnet/bcsnet/pkg/cni/undelivered"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 )
 
 // Values of the label result.
@@ -109,7 +115,6 @@ func (h *health) check(ctx context.Context) {
 	}
 }
 
-// deliver delivers undelivered releases, if there are any.
 func deliver(ctx context.Context, o Options, log *slog.Logger) error {
 	n, err := undelivered.In(o.DataDir).Len()
 	if err != nil || n == 0 {
@@ -165,4 +170,49 @@ func (h *health) signs() signs {
 		s.full = state.PoolsFull
 	}
 	return s
+}
+
+const (
+	// askTime bounds one question to all replicas together.
+	askTime = 5 * time.Second
+	// nobody is the ID of a container that does not exist. Every replica answers a question for its addresses from
+	// memory.
+	nobody = "bcsnet-node"
+)
+
+// asker asks the allocator as the plugins do: with their files and token, at the replicas that they know.
+type asker struct {
+	configDir string
+	now       func() time.Time
+	// replica is the URL of the replica that answered last.
+	replica string
+}
+
+// ask returns nil if a replica answered. A refusal also counts as an answer: the replica accepted the caller. receipt
+// is that of the last ADD on this node; empty for none.
+func (a *asker) ask(ctx context.Context, receipt string) error {
+	ctx, stop := context.WithTimeout(ctx, askTime)
+	defer stop()
+	c := client.Client{Access: a.access, Preferred: a.replica, Receipt: receipt, Now: a.now}
+	err := c.Do(ctx, client.Call{
+		Method: http.MethodGet, Path: wire.Prefix + "/container/" + nobody, RequestID: uuid.NewString(), Once: true,
+		Accept: func(data json.RawMessage) error { return json.Unmarshal(data, &wire.LeaseList{}) },
+	})
+	if _, refused := errors.AsType[*client.Refusal](err); refused {
+		err = nil
+	}
+	if err == nil {
+		a.replica = c.Replica
+	}
+	return err
+}
+
+func (a *asker) access() (client.Access, error) {
+	files, err := client.ReadFiles(a.configDir)
+	if err != nil {
+		return client.Access{}, err
+	}
+	now := parseConfig(files.Config)
+	access := files.Access(now.Replicas, now.ServerName)
+	return access, access.Check()
 }

@@ -188,7 +188,6 @@ func (i *installer) config(f facts, now netconf.Node) error {
 	return i.write(file{i.options.ConfigDir, configFile, content, 0o600})
 }
 
-// write writes a file and logs that.
 func (i *installer) write(f file) error {
 	wrote, err := f.write()
 	if err != nil {

@@ -87,8 +87,7 @@ func (i *Intervals) fill() {
 // addDirs adds the flags that install and uninstall share.
 func (o *Options) addDirs(f *pflag.FlagSet) {
 	f.StringVar(&o.Node, "node", "", "name of the Node, as spec.nodeName of the pod has it; required")
-	f.StringVar(&o.Kubeconfig, "kubeconfig", "",
-		"path of a kubeconfig; empty for the service account of the pod")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "path of a kubeconfig; empty for the service account of the pod")
 	f.StringVar(&o.ProgramsDir, "programs-dir", "/programs", "directory with the plugins")
 	f.StringVar(&o.BinDir, "bin-dir", "/opt/cni/bin", "directory that the runtime has its CNI plugins in")
 	f.StringVar(&o.NetDir, "net-dir", "/etc/cni/net.d", "directory that the runtime has its network configurations in")
@@ -103,7 +102,6 @@ func (o *Options) addDirs(f *pflag.FlagSet) {
 	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
 }
 
-// addInstall adds the flags of install.
 func (o *Options) addInstall(f *pflag.FlagSet) {
 	f.StringVar(&o.Host, "host", "", "address of the node, as pools list it; status.hostIP of the pod; required")
 	f.StringVar(&o.ConflistFile, "conflist-file", "",
@@ -124,7 +122,6 @@ func (o *Options) addInstall(f *pflag.FlagSet) {
 		"address of /metrics, /healthz and /readyz; 0 for none")
 }
 
-// addUninstall adds the flags of uninstall.
 func (o *Options) addUninstall(f *pflag.FlagSet) {
 	f.BoolVar(&o.Force, "force", false,
 		"remove the plugins although pods of the node have addresses by them; such pods cannot end then")
@@ -187,7 +184,6 @@ func (o *Options) ValidateInstall() error {
 	return errors.Join(errs...)
 }
 
-// isObject reports whether a text is NAMESPACE/NAME.
 func isObject(text string) bool {
 	namespace, name, ok := strings.Cut(text, "/")
 	return ok && namespace != "" && name != "" && !strings.Contains(name, "/")

@@ -6,14 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/bcsnet/bcsnet/pkg/serving/port"
+	"github.com/bcsnet/bcsnet/pkg/serving/scrape"
 )
 
 // lastPause is the longest pause before a failed step is repeated.
@@ -153,4 +159,28 @@ func mounted(o Options) (sum [sha256.Size]byte) {
 		h.Write(append(text, 0))
 	}
 	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// serve serves metrics and probes until the context ends.
+func serve(
+	ctx context.Context, o Options, ready func() error, registry *prometheus.Registry, log *slog.Logger,
+) error {
+	if o.HTTPBindAddress == "0" {
+		return nil
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.HTTPBindAddress)
+	if err != nil {
+		return fmt.Errorf("serve metrics and probes: %w; hint: --http-bind-address", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", scrape.Page(registry))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := ready(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	return port.Serve(ctx, listener, mux, log)
 }

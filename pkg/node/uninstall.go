@@ -205,7 +205,6 @@ func (o *Options) remove() error {
 	return nil
 }
 
-// removeCondition removes the condition from the Node.
 func (o *Options) removeCondition(ctx context.Context) error {
 	cfg, err := restConfig(*o)
 	if err != nil {

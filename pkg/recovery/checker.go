@@ -233,7 +233,8 @@ func (c *Checker) alone(ctx context.Context, plan Plan, until map[string]time.Ti
 		_, made, err := Create(ctx, c.Leases, l)
 		switch {
 		case err != nil:
-			c.Log.Warn("could not create a lease again", "address", l.Addr.String(), "holder", l.Who(), "error", err)
+			c.Log.Warn("could not create a lease again", "address", l.Addr.String(), "holder", l.Who(),
+				"error", err)
 		case made:
 			c.Log.Info("made a lease again from its pod", "address", l.Addr.String(), "holder", l.Who(), "pool", l.Pool)
 		}

@@ -1,13 +1,17 @@
 package recovery
 
 import (
+	"context"
+	"iter"
 	"net/netip"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -72,4 +76,52 @@ func (m *maker) addObject(o Object) {
 	l.ExpiredTime = ""
 	l.State, l.Params, l.Holder, l.Updated, l.HeldFinalizer = lease.Active, m.pools[pool].Params(), holder, m.Now, true
 	m.plan.Objects, m.objects[o.Addr] = append(m.plan.Objects, l), o.Owner
+}
+
+// OfServices yields the addresses that Services of ours have by their status, each once for a namespace: one that is
+// shared is that of the oldest.
+func OfServices(all []corev1.Service) iter.Seq[Object] {
+	type shared struct {
+		namespace string
+		addr      netip.Addr
+	}
+	return func(yield func(Object) bool) {
+		ours, seen := []*corev1.Service(nil), map[shared]bool{}
+		for i := range all {
+			if workload.IsMarked(&all[i]) {
+				ours = append(ours, &all[i])
+			}
+		}
+		for _, s := range slices.SortedFunc(slices.Values(ours), workload.ByAge) {
+			owner := workload.OwnerObject{Kind: workload.OwnerService, Namespace: s.Namespace, Name: s.Name}.String()
+			for _, a := range workload.ShownBy(s) {
+				at := shared{s.Namespace, a}
+				if !seen[at] && !yield(Object{Owner: owner, Namespace: s.Namespace, Addr: a}) {
+					return
+				}
+				seen[at] = true
+			}
+		}
+	}
+}
+
+// Create stores a lease of a plan. If somebody has the address by now, or had it since the plan was made, it does
+// nothing, and created is false. now is the resulting state of the address.
+func Create(ctx context.Context, leases *store.Client, l lease.Lease) (now lease.Lease, created bool, err error) {
+	planned, history := l.Version, l.History
+	change := func(now lease.Lease) (lease.Lease, bool) {
+		l.History = history
+		if now.Version != planned && now.History != "" {
+			l.History = now.History
+			if last, ok := history.Last(); ok && last.Until.Unix() == l.Updated.Unix() {
+				l.History = now.History.Add(last) // what the plan adds
+			}
+		}
+		l.Version, l.Epoch, l.Foreign = now.Version, now.Epoch, now.Foreign
+		return l, true
+	}
+	// A controller that knew of no holder may have created the object again.
+	return leases.Update(ctx, l, change, func(now lease.Lease) bool {
+		return now.State == lease.Available && !now.Deleting && !now.Updated.After(l.Updated)
+	})
 }

@@ -41,8 +41,7 @@ func NewRestorer(index *index.Index, leases *store.Client, log *slog.Logger, res
 	r := &Restorer{
 		index: index, leases: leases, log: log, restored: restored,
 		queue: workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[netip.Addr](minBackoff,
-				maxBackoff)),
+			workqueue.NewTypedItemExponentialFailureRateLimiter[netip.Addr](minBackoff, maxBackoff)),
 	}
 	index.Feed.Subscribe(r.changed)
 	return r

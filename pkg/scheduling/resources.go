@@ -58,8 +58,7 @@ func (r Resources) Requested(p *corev1.Pod) bool {
 	in := func(l corev1.ResourceList) bool {
 		return slices.ContainsFunc(r, func(name corev1.ResourceName) bool {
 			q, ok := l[name]
-			return ok &&
-				q.Sign() > 0
+			return ok && q.Sign() > 0
 		})
 	}
 	requests := func(c corev1.Container) bool { return in(c.Resources.Requests) || in(c.Resources.Limits) }

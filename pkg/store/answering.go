@@ -32,7 +32,6 @@ func (a *answering) begin() {
 	a.flying++
 }
 
-// answered records an answer of the API server.
 func (a *answering) answered() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

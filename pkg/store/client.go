@@ -315,7 +315,6 @@ func (c *Client) EachLabelled(
 	}
 }
 
-// lists returns a request for a list.
 func (c *Client) lists() *rest.Request { return c.rest.Get().Resource(v1.IPResource) }
 
 // page streams one page of a list. Only non-empty parameters are sent.

@@ -194,9 +194,7 @@ func (s *Restores) Wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-func (s *Restores) watch(
-	next http.RoundTripper, r *http.Request, w *restorable, whole bool,
-) (*http.Response, error) {
+func (s *Restores) watch(next http.RoundTripper, r *http.Request, w *restorable, whole bool) (*http.Response, error) {
 	if whole {
 		return next.RoundTrip(r)
 	}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // Feed keeps the client's index equal to the objects by a list and a watch. client-go's Reflector drives it. Leases are
@@ -151,3 +153,58 @@ const (
 	firstDelay = 100 * time.Millisecond
 	maxDelay   = 3 * time.Second
 )
+
+// sink writes into the index.
+type sink struct{ f *Feed }
+
+var _ cache.ReflectorStore = sink{}
+
+func (s sink) Add(o any) error { return s.Update(o) }
+
+func (s sink) Update(o any) error {
+	s.f.delivered()
+	s.f.client.index.Feed.Watched(o.(*item).Lease)
+	return nil
+}
+
+func (s sink) Delete(o any) error {
+	s.f.delivered()
+	s.f.client.index.Feed.WatchedDelete(o.(*item).Addr, o.(*item).Lease.Version)
+	return nil
+}
+
+func (s sink) Replace(all []any, rv string) error {
+	leases := make([]lease.Lease, 0, len(all))
+	for _, o := range all {
+		i, ok := o.(*item)
+		if !ok {
+			return fmt.Errorf("the list holds a %T", o)
+		}
+		leases = append(leases, i.Lease)
+	}
+	index, version := s.f.client.index, parseVersion(rv)
+	restored := s.f.anew.Load() || s.f.consistent.Load() && version < index.Feed.Seen()
+	if restored {
+		index.Feed.ResetTo(leases, version)
+	} else {
+		restored = index.Feed.Replace(leases, version)
+	}
+	if restored {
+		s.f.client.counts.answered.Store(0) // earlier writes may be lost
+		s.f.restarted()
+	}
+	if s.f.synced.Store(true); s.f.told.Load() { // since the list began
+		s.f.synced.Store(false)
+	}
+	s.f.hears()
+	return nil
+}
+
+func (s sink) Resync() error { return nil }
+
+// Bookmark records the progress of the watch while nothing changes.
+func (s sink) Bookmark(rv string) error {
+	s.f.delivered()
+	s.f.client.index.Feed.Reached(parseVersion(rv))
+	return nil
+}

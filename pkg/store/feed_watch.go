@@ -31,9 +31,7 @@ func (lw listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) 
 	reading, cut := context.WithCancel(ctx)
 	stalls := time.AfterFunc(watchStall, cut)
 	request := lw.f.client.rest.Get().Resource(v1.IPResource).MaxRetries(0).
-		Param("watch", "true").
-		Param("allowWatchBookmarks", "true").
-		Param("resourceVersion", o.ResourceVersion)
+		Param("watch", "true").Param("allowWatchBookmarks", "true").Param("resourceVersion", o.ResourceVersion)
 	if o.TimeoutSeconds != nil {
 		request = request.Param("timeoutSeconds", strconv.FormatInt(*o.TimeoutSeconds, 10)).
 			Timeout(time.Duration(*o.TimeoutSeconds) * time.Second)

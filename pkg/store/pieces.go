@@ -83,7 +83,6 @@ func (p *pieces) comma() error {
 	return nil
 }
 
-// null skips the word null.
 func (p *pieces) null() error {
 	for _, c := range []byte("null") {
 		if err := p.expect(c); err != nil {

@@ -1,10 +1,13 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 
 	"go4.org/netipx"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -138,4 +141,60 @@ func Materialized(o *v1.BCSNetPool, p ipam.Plan) (addrs []netip.Addr, ranged boo
 	case v1.MaterializeAuto:
 	}
 	return p.Addresses(ranged), ranged
+}
+
+// PoolHosts converts only the fields that say which hosts may draw from a pool, which costs less than Pool. Invalid
+// parts of the spec are left out. Without the nodes, the hosts of the host selector are not known.
+func PoolHosts(o *v1.BCSNetPool) ipam.Pool {
+	p := ipam.Pool{Name: o.Name}
+	_ = readHosts(o, &p) // the error is the pool's Problem
+	return p
+}
+
+// readHosts reads the fields that say which hosts may draw from a pool. With an error, it returns the entries before
+// the invalid one.
+func readHosts(o *v1.BCSNetPool, p *ipam.Pool) error {
+	p.Hosts = make(map[netip.Addr]struct{}, len(o.Spec.Hosts))
+	p.HostSubnets = make(ipam.Networks, len(o.Spec.HostSubnets))
+	for i, h := range o.Spec.Hosts {
+		a, err := ipaddr.ParseAddr(h)
+		if err != nil {
+			return fmt.Errorf("hosts[%d]: %w", i, err)
+		}
+		p.Hosts[a] = struct{}{}
+	}
+	for i, text := range o.Spec.HostSubnets {
+		network, err := ipaddr.ParseNetwork(text)
+		if err != nil {
+			return fmt.Errorf("hostSubnets[%d]: %w", i, err)
+		}
+		p.HostSubnets[network] = struct{}{}
+	}
+	if o.Spec.HostSelector == nil {
+		return nil
+	}
+	var err error
+	if p.HostSelector, err = Selector(o.Spec.HostSelector); err != nil {
+		return fmt.Errorf("hostSelector: %w", err)
+	}
+	return nil
+}
+
+// selector is a Kubernetes label selector in the form that the index needs.
+type selector struct{ labels.Selector }
+
+// Matches reports whether the selector matches some labels.
+func (s selector) Matches(of map[string]string) bool { return s.Selector.Matches(labels.Set(of)) }
+
+// Selector parses a label selector. With an error, it returns a selector that matches nothing. An empty selector, which
+// matches everything in Kubernetes, is an error.
+func Selector(s *metav1.LabelSelector) (ipam.Selector, error) {
+	if len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
+		return selector{labels.Nothing()}, errors.New("is empty")
+	}
+	read, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil {
+		return selector{labels.Nothing()}, err
+	}
+	return selector{read}, nil
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/netip"
 	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // PutBack records that, according to another replica, the store had a later version than it has now. The leases are
@@ -45,3 +47,10 @@ func (c *Client) Noticed() time.Time {
 
 // Follows reports whether a watch feeds the index, so that a restore of the store is noticed.
 func (c *Client) Follows() bool { return c.watched != nil && c.watched() }
+
+// Newest reads the version of the API server's newest state. Every write that was answered before has that version or a
+// lower one. It costs the API server a list of one object.
+func (c *Client) Newest(ctx context.Context) (uint64, error) {
+	meta, err := c.page(ctx, c.lists().MaxRetries(0), 1, nil, func(lease.Lease) error { return nil })
+	return parseVersion(meta.ResourceVersion), err
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -248,7 +249,6 @@ func (d decoder) decode(v any) (foreign bool, err error) {
 	return false, err
 }
 
-// decodeLease decodes one object.
 func decodeLease(body []byte) (lease.Lease, error) {
 	o, foreign, err := readObject(body)
 	if err != nil {
@@ -331,4 +331,15 @@ func fields(object []byte) (all map[string]any, err error) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	d.UseNumber()
 	return all, d.Decode(&all)
+}
+
+// jsonNames returns the JSON names of a struct's fields.
+func jsonNames(v any) []string {
+	var names []string
+	t := reflect.TypeOf(v)
+	for field := range t.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
 }

@@ -150,7 +150,6 @@ func groupPath(group string) string {
 	return "/apis/" + group
 }
 
-// get reads JSON from the API server.
 func (o *Owners) get(ctx context.Context, path string, into any) error {
 	body, err := o.rest.Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx).Raw()
 	if err != nil {

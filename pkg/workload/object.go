@@ -35,8 +35,7 @@ func objectOf(m metav1.Object) *object {
 // IPAMClaim. Either may be nil for an object that does not exist.
 func (o *object) wants(before *object) bool {
 	return o == nil || o.ipamClaim != nil || before == nil || o.generation != before.generation ||
-		o.uid != before.uid ||
-		!maps.Equal(o.annotations, before.annotations)
+		o.uid != before.uid || !maps.Equal(o.annotations, before.annotations)
 }
 
 // controllerOf returns the owner that an object's references mark as its controller, in any position.

@@ -61,9 +61,6 @@ type Policy struct {
 	Ignored []Ignored
 }
 
-// Sticky reports whether the pod's address outlives it.
-func (p *Policy) Sticky() bool { return p.Release != ReleaseWithPod }
-
 // ClaimAddresses returns the addresses to which the policy's claim is limited, in the notation of claims; none if it
 // has no such limit, or if there is no claim. The addresses of one pod of several do not limit the claim.
 func (p *Policy) ClaimAddresses() (all []string) {

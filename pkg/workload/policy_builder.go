@@ -148,8 +148,7 @@ func (b *policyBuilder) add(s *statement) *ipam.Refusal {
 	default:
 		// If two annotations agree, one of them may say more.
 		before.mask, before.claims, before.implies = max(before.mask, s.mask), before.claims || s.claims,
-			before.implies ||
-				s.implies
+			before.implies || s.implies
 	}
 	b.sources = append(b.sources, Source{Object: s.object, Key: s.key, Value: s.value, Gave: f.String()})
 	return nil

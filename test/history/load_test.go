@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -52,10 +53,14 @@ type counting func(*http.Request) (*http.Response, error)
 
 func (c counting) RoundTrip(q *http.Request) (*http.Response, error) { return c(q) }
 
+// loadVersion is the resourceVersion at which a recorder's leases begin: above those of the API server's objects, so that
+// the recorder finds no pool that changed before it began.
+const loadVersion = 1 << 20
+
 // newRecorded returns a recorder with so many leases in use.
 func newRecorded(tb testing.TB, cfg *rest.Config, leases int) *recorded {
 	tb.Helper()
-	r := &recorded{index: index.New(), registry: prometheus.NewRegistry(), version: 1 << 20}
+	r := &recorded{index: index.New(), registry: prometheus.NewRegistry(), version: loadVersion}
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1
 	cfg.Wrap(r.count)
@@ -146,7 +151,7 @@ func TestDropsAreAGap(t *testing.T) {
 	now := time.Now().UTC().Truncate(time.Second)
 	data, n := packed(t, history.Record{Time: now, What: history.WhatGaveUp, Owner: "earlier"})
 	earlier := &v1.BCSNetHistory{ObjectMeta: metav1.ObjectMeta{Name: history.Name(now, "earlier")}, Since: now.Format(time.RFC3339),
-		Until: now.Format(time.RFC3339), Records: n, Version: "9999999", Data: data}
+		Until: now.Format(time.RFC3339), Records: n, Version: strconv.Itoa(loadVersion), Data: data}
 	if err := f.admin.Create(t.Context(), earlier); err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,11 @@
 package ipamclaim_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,6 +73,55 @@ func TestKilledBetweenSteps(t *testing.T) {
 	next.stop()
 	again()
 	s.becomes(has[0], "Available")
+}
+
+// TestClaimThatWasNeverMade: an IPAMClaim and its pods came and went while no leader could create the claim. Its address
+// is returned, but not while the IPAMClaim is there.
+func TestClaimThatWasNeverMade(t *testing.T) {
+	controlplane.TakesLong(t)
+	_ = account(t)
+	install(t, asPublished)
+	c, err := cluster.StartController(t.Context(), controlplane.ControllerOptions{
+		Args: []string{"--ipam-claims", "--leader-elect=false"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Stop() })
+	s := newSite(t, c.URL)
+	long := "vm." + strings.Repeat("a", 240) // its claim has a shortened name
+	kept := map[string]string{}
+	for _, name := range []string{"vm.off", "vm.gone", long} {
+		s.claim(name)
+		pod := s.launch(hostA, networks(name))
+		kept[name] = pod.add()[0]
+		pod.stop()
+		s.becomes(kept[name], "Reserved")
+	}
+	if err := c.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	var all v1.BCSNetIPClaimList
+	if err := admin.List(t.Context(), &all, client.InNamespace(s.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range all.Items {
+		o.Finalizers = nil
+		err := errors.Join(admin.Update(t.Context(), &o), client.IgnoreNotFound(admin.Delete(t.Context(), &o)))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.unclaim("vm.gone")
+	s.unclaim(long)
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.becomes(kept["vm.gone"], "Available")
+	s.becomes(kept[long], "Available")
+	s.becomes(kept["vm.off"], "Reserved")
+	s.unclaim("vm.off")
+	s.becomes(kept["vm.off"], "Available")
 }
 
 // Without the role, pods that name an IPAMClaim are refused and the rest is served.

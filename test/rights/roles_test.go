@@ -103,7 +103,9 @@ func roles() map[string]role {
 			"bcsnetips": read + " create update manage", "bcsnethistories": "get list",
 			"allocations": "create delete get list", "hostreleases": "create", "conflicts": "create", "gc": "create",
 			"pods": read, "nodes": read, "namespaces": "get list",
-		}, otherSystems(), locks())},
+		}, otherSystems(), map[string]string{
+			"leases.coordination.k8s.io=bcsnet-import": "get update",
+		})},
 		"plugins":   {"plugin", map[string]string{"allocations": "create delete get list", "conflicts": "create", "gc": "create"}},
 		"scheduler": {"scheduler", map[string]string{"placements": "create"}},
 		"node": {serviceAccount(system, "bcsnet-node"), map[string]string{
@@ -134,19 +136,6 @@ func otherSystems() map[string]string {
 	}
 	kinds["configmaps=floatingip-config"], kinds["configmaps=hostnic-ipam-config"] = "get", "get"
 	return kinds
-}
-
-// locks are the Leases of which a cut-over of each system, or the way back, holds one.
-func locks() map[string]string {
-	out := map[string]string{}
-	for _, name := range []string{"", "@bcsnet-system", "@kube-node-lease"} {
-		out["leases.coordination.k8s.io"+name] = "create"
-	}
-	out["leases.coordination.k8s.io=bcsnet-controller"] = "get create"
-	for _, of := range []string{"calico", "kube-ovn", "netservice", "spiderpool", "whereabouts"} {
-		out["leases.coordination.k8s.io=bcsnet-import-"+of] = "get create update"
-	}
-	return out
 }
 
 // temptations are what nobody needs, or what only some role above needs of others' objects.

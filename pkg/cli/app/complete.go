@@ -14,7 +14,6 @@ import (
 // away.
 const CompletionEnv = "BCSNETCTL_COMPLETION_TIMEOUT"
 
-// completeTime returns the time limit of one completion.
 func completeTime() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv(CompletionEnv)); err == nil && d > 0 {
 		return d
@@ -37,20 +36,31 @@ func CompleteWith(cmd *cobra.Command, flag string, f Completer) {
 	}
 }
 
-// Offer runs ask within the time limit of a completion. After an error it offers nothing.
-func (s *App) Offer(
-	cmd *cobra.Command, ask func(context.Context) ([]string, error),
-) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completeTime())
-	defer cancel()
-	if cfg, err := s.Connect(); err == nil {
-		cfg.WarningHandler = rest.NoWarnings{}
+// Offer returns a completer that runs ask within the time limit of a completion. args are the arguments that were typed
+// before. After an error it offers nothing.
+func (s *App) Offer(ask func(ctx context.Context, args []string) ([]string, error)) Completer {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completeTime())
+		defer cancel()
+		if cfg, err := s.Connect(); err == nil {
+			cfg.WarningHandler = rest.NoWarnings{}
+		}
+		found, err := ask(ctx, args)
+		if err != nil {
+			found = nil
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp
 	}
-	found, err := ask(ctx)
-	if err != nil {
-		found = nil
+}
+
+// First completes only the first argument.
+func First(c Completer) Completer {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return c(cmd, args, typed)
 	}
-	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
 // Unnamed returns the words that have not been typed.

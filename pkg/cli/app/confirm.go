@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
@@ -47,4 +48,64 @@ func (s *App) readLine(ctx context.Context, from *bufio.Reader) (string, error) 
 		}
 		return line, nil
 	}
+}
+
+// Answers to the question about one of several objects.
+const (
+	AnswerYes  = "y"
+	AnswerNo   = "n"
+	AnswerAll  = "a"
+	AnswerQuit = "q"
+)
+
+// Prompt repeats a question about one of several objects until it gets a valid answer. The end of the input means quit.
+func (s *App) Prompt(ctx context.Context, answers *bufio.Reader, question string) (string, error) {
+	for {
+		fmt.Fprintf(s.ErrOut, "%s [y/N/a/q] ", question)
+		line, err := s.readLine(ctx, answers)
+		if err != nil || line == "" {
+			return AnswerQuit, err
+		}
+		switch answer := strings.ToLower(strings.TrimSpace(line)); answer {
+		case AnswerYes, "yes":
+			return AnswerYes, nil
+		case AnswerNo, "no", "":
+			return AnswerNo, nil
+		case AnswerAll, "all":
+			return AnswerAll, nil
+		case AnswerQuit, "quit":
+			return AnswerQuit, nil
+		}
+		s.Say.Note("y does it, n does not, a does it for all that follow, too, q ends")
+	}
+}
+
+// Quittable ends the context when the user presses q on the terminal. Until then, typed keys are not echoed into the
+// list, and Ctrl-C and Ctrl-Z work as usual. stop restores the terminal.
+func (s *App) Quittable(ctx context.Context) (quitting context.Context, stop func()) {
+	in, ok := s.In.(*os.File)
+	if !ok || !s.Terminal.Tty || !terminal.Is(s.In) {
+		return ctx, func() {}
+	}
+	restore, err := terminal.ReadKeys(in)
+	if err != nil {
+		return ctx, func() {} // the terminal echoes keys, and Ctrl-C ends the list
+	}
+	quitting, cancel := context.WithCancel(ctx)
+	go func() {
+		key := make([]byte, 1)
+		for {
+			if n, err := in.Read(key); err != nil || n == 0 {
+				return
+			}
+			if key[0] == 'q' || key[0] == 'Q' {
+				cancel()
+				return
+			}
+		}
+	}()
+	// The terminal is restored as soon as the context ends, because a second Ctrl-C ends the process at once.
+	restored := make(chan struct{})
+	context.AfterFunc(quitting, func() { defer close(restored); restore() })
+	return quitting, func() { cancel(); <-restored }
 }

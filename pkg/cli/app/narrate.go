@@ -55,7 +55,6 @@ func (n *Narrator) Done(format string, args ...any) {
 	n.Line(terminal.Green, "✔", "+", "%s%s", fmt.Sprintf(format, args...), n.dry.suffix())
 }
 
-// fail prints what was not done.
 func (n *Narrator) fail(format string, args ...any) {
 	n.Line(terminal.Red, "✗", "x", format, args...)
 }

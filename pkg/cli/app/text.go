@@ -14,6 +14,15 @@ import (
 // MaxNamed bounds the names that a sentence lists.
 const MaxNamed = humanize.MaxNamed
 
+// Map returns what fn makes of each element, in their order.
+func Map[T, R any](all []T, fn func(T) R) []R {
+	out := make([]R, 0, len(all))
+	for _, one := range all {
+		out = append(out, fn(one))
+	}
+	return out
+}
+
 // Those returns a noun with its names: "host a", "2 hosts (a, b)".
 func Those(noun string, names []string) string {
 	if len(names) == 1 {

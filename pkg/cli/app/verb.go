@@ -16,6 +16,12 @@ type Verb interface {
 	Run(ctx context.Context) error
 }
 
+// Complete is that of a verb without arguments, which embeds App.
+func (s *App) Complete([]string) error { return nil }
+
+// Validate is that of a verb whose flags need no check, which embeds App.
+func (s *App) Validate() error { return nil }
+
 // Runs returns the RunE of a verb.
 func Runs(v Verb) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {

@@ -70,12 +70,7 @@ type Watched[T any] struct {
 }
 
 func (w *Watched[T]) all() []T {
-	out := make([]T, 0, len(w.Items))
-	for _, item := range w.Items {
-		out = append(out, item)
-	}
-	slices.SortFunc(out, w.Compare)
-	return out
+	return slices.SortedFunc(maps.Values(w.Items), w.Compare)
 }
 
 // latest returns the changed items, the latest change first, followed by the others in order.
@@ -86,11 +81,7 @@ func (w *Watched[T]) latest() []T {
 	names := slices.SortedFunc(maps.Keys(w.Items), func(a, b string) int {
 		return cmp.Or(cmp.Compare(w.changed[b], w.changed[a]), w.Compare(w.Items[a], w.Items[b]))
 	})
-	out := make([]T, 0, len(names))
-	for _, name := range names {
-		out = append(out, w.Items[name])
-	}
-	return out
+	return app.Map(names, func(name string) T { return w.Items[name] })
 }
 
 // begin shows the items that were added so far.

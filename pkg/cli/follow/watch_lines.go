@@ -50,10 +50,7 @@ func NewView[T any](
 
 func (l *lines[T]) begin(all []T) error {
 	l.table.Begin()
-	rows := make([]line[T], 0, len(all))
-	for _, item := range all {
-		rows = append(rows, line[T]{item: item})
-	}
+	rows := app.Map(all, func(item T) line[T] { return line[T]{item: item} })
 	return l.print(rows)
 }
 

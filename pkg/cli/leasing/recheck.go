@@ -51,9 +51,7 @@ func (r Recheck) Release(
 	if err != nil {
 		return "", err
 	}
-	d := r.Decide(gone.Evidence{
-		Lease: l, Pod: pod.Pod, Live: true, Others: others, Now: r.Leases.Now(), Host: host,
-	})
+	d := r.Decide(gone.Evidence{Lease: l, Pod: pod.Pod, Live: true, Others: others, Now: r.Leases.Now(), Host: host})
 	switch {
 	case d.Check != check:
 		return "pod " + l.Who() + " is there and may use it", nil

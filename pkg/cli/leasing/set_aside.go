@@ -154,7 +154,6 @@ func (v *SetAside) write(ctx context.Context, x *index.Index, leases *store.Clie
 	return app.Several{resource.Unfinished(ctx, v.done(), todo, failed), printed}.Compact()
 }
 
-// done returns the participle for messages.
 func (v *SetAside) done() string {
 	if v.Reserve {
 		return "reserved"
@@ -162,7 +161,6 @@ func (v *SetAside) done() string {
 	return "unreserved"
 }
 
-// set sets one address aside.
 func (v *SetAside) set(
 	ctx context.Context, x *index.Index, leases *store.Client, l lease.Lease, c lease.Change,
 ) (lease.Lease, error) {

@@ -35,8 +35,7 @@ func NewListStream(o *Output) *ListStream {
 		const tail = "    \"kind\": \"List\",\n    \"metadata\": {\n        \"resourceVersion\": \"\"\n    }\n}\n"
 		const head = "{\n    \"apiVersion\": \"v1\",\n    \"items\": ["
 		s.listForm = listForm{begin: head + "\n        ", between: ",\n        ", end: "\n    ],\n" + tail,
-			empty: head +
-				"],\n" + tail}
+			empty: head + "],\n" + tail}
 		s.show = func(b *bytes.Buffer, text []byte) error { return json.Indent(b, text, "        ", "    ") }
 	case "yaml":
 		const tail = "kind: List\nmetadata:\n  resourceVersion: \"\"\n"

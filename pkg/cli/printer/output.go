@@ -40,7 +40,6 @@ func ObjectFormats() []string {
 // FormatCSV is the format for spreadsheets and other programs.
 const FormatCSV = "csv"
 
-// tableFormats lists the formats of tables.
 func tableFormats() []string { return []string{"table", "wide", FormatCSV} }
 
 // viewFormats lists the formats for views, which have no name in the cluster.
@@ -123,7 +122,6 @@ func (o *Output) Given() bool { return *o.Flags.OutputFormat != "" }
 // CSV reports whether tables are printed as comma-separated values.
 func (o *Output) CSV() bool { return *o.Flags.OutputFormat == FormatCSV }
 
-// wide reports whether tables have all columns.
 func (o *Output) wide() bool { return *o.Flags.OutputFormat == "wide" || o.CSV() }
 
 // Some formats a cell of names: the first few as kubectl does, or all of them with -o wide.
@@ -163,6 +161,21 @@ func (o *Output) stream(w io.Writer) io.Writer {
 		return w
 	}
 	return terminal.Raw(w)
+}
+
+// NewView returns an object for -o json and similar formats of which the cluster has no kind: it is a view.
+func NewView(kind string, fields map[string]any) *unstructured.Unstructured {
+	fields["apiVersion"], fields["kind"] = app.ProgramName+"/v1", kind
+	return &unstructured.Unstructured{Object: fields}
+}
+
+// NewViews returns a list of views, one for each row of a table.
+func NewViews[T any](kind string, rows []T, fields func(T) map[string]any) *unstructured.UnstructuredList {
+	l := &unstructured.UnstructuredList{Object: NewView(kind+"List", map[string]any{}).Object}
+	for _, r := range rows {
+		l.Items = append(l.Items, *NewView(kind, fields(r)))
+	}
+	return l
 }
 
 // List prints objects as one list, in kubectl's form.

@@ -3,8 +3,11 @@ package printer
 import (
 	"bufio"
 	"cmp"
+	"encoding/csv"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
@@ -104,7 +107,6 @@ func (t *GrowingTable[T]) Write(w io.Writer, rows []T) error {
 	return t.render(w, lines)
 }
 
-// render prints lines of cells.
 func (t *GrowingTable[T]) render(w io.Writer, lines [][]string) error {
 	b := bufio.NewWriter(w)
 	widths := tw.NewMapper[int, int]()
@@ -179,4 +181,87 @@ func (t *trimmer) Write(p []byte) (int, error) {
 	}
 	_, err := t.w.Write(out)
 	return len(p), err
+}
+
+// leastCell is the minimum width to which Within shortens a cell.
+const leastCell = 12
+
+// Within returns a table that shortens the widest cells in the middle until a line fits into width. Beginning and end
+// stay, because they distinguish names of pods. A line may still be too long.
+func (t Table[T]) Within(width int, rows []T) Table[T] {
+	widths := make([]int, len(t.Columns))
+	total := -len(columnGap)
+	for i, c := range t.Columns {
+		if t.Headers {
+			widths[i] = twwidth.Width(c.Name)
+		}
+		for _, row := range rows {
+			widths[i] = max(widths[i], twwidth.Width(c.visible(row)))
+		}
+		total += widths[i] + len(columnGap)
+	}
+	for ; total > width; total-- {
+		widest := 0
+		for i := range widths {
+			if widths[i] > widths[widest] {
+				widest = i
+			}
+		}
+		if len(widths) == 0 || widths[widest] <= leastCell {
+			break
+		}
+		widths[widest]--
+	}
+	out := t
+	out.Columns = make([]Column[T], len(t.Columns))
+	for i, c := range t.Columns {
+		out.Columns[i] = c
+		out.Columns[i].Cell = func(row T) string { return shortened(c.visible(row), widths[i]) }
+	}
+	return out
+}
+
+// shortened removes the middle of a text that is wider than a cell. It never cuts colours, because coloured cells are
+// short.
+func shortened(text string, width int) string {
+	if twwidth.Width(text) <= width || strings.Contains(text, "\x1b") {
+		return text
+	}
+	letters := []rune(text)
+	keep := max(width-1, 2)
+	if len(letters) <= keep {
+		return text
+	}
+	return string(letters[:(keep+1)/2]) + "…" + string(letters[len(letters)-keep/2:])
+}
+
+// WriteCSV prints lines of cells as comma-separated values. It follows RFC 4180, but ends lines with LF.
+func WriteCSV(w io.Writer, lines [][]string) error {
+	out := csv.NewWriter(w)
+	for _, cells := range lines {
+		for i, cell := range cells {
+			cells[i] = value(cell)
+		}
+		if err := out.Write(cells); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// value returns a cell for programs: an empty text instead of a dash. It puts an apostrophe before a text that begins
+// with =, +, - or @, because a spreadsheet would run that as a formula, and anybody may write owners and reasons.
+// Spreadsheets do not show the apostrophe.
+func value(cell string) string {
+	if cell == emptyCell {
+		return ""
+	}
+	if strings.IndexAny(cell, "=+-@\t\r＝＋－＠") != 0 {
+		return cell
+	}
+	if _, err := strconv.ParseFloat(cell, 64); err == nil {
+		return cell
+	}
+	return "'" + cell
 }

@@ -115,9 +115,6 @@ func PoolIndex(ctx context.Context, s *app.App) (*index.Index, error) {
 
 // JoinAddrs returns addresses separated by commas.
 func JoinAddrs(all []netip.Addr) string {
-	var out []string
-	for _, a := range all {
-		out = append(out, a.String())
-	}
+	out := app.Map(all, netip.Addr.String)
 	return strings.Join(out, ", ")
 }

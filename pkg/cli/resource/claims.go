@@ -56,6 +56,9 @@ func ReadClaim(stored *unstructured.Unstructured) (Claim, error) {
 	return c, nil
 }
 
+// Object returns the claim as stored.
+func (c Claim) Object() unstructured.Unstructured { return *c.Stored }
+
 // FullName returns the name by which addresses refer to the claim.
 func (c Claim) FullName() string { return c.Namespace + "/" + c.Name }
 
@@ -103,34 +106,24 @@ func ClaimNamed(ctx context.Context, s *app.App, in *InNamespace, arg string) (*
 }
 
 // Named reads claims by name. It fails if one is missing.
-func (c *Claims) Named(ctx context.Context, keys []types.NamespacedName) (all []Claim, err error) {
-	var failed app.Several
-	for _, key := range keys {
-		one, err := c.Get(ctx, key)
-		if err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		all = append(all, one)
-	}
-	return all, failed.OrNil()
+func (c *Claims) Named(ctx context.Context, keys []types.NamespacedName) ([]Claim, error) {
+	return readNamed(ctx, keys, c.Get)
 }
 
 // List reads the claims of a namespace, or of all if it is empty, sorted by namespace and name.
 func (c *Claims) List(ctx context.Context, namespace string, which metav1.ListOptions) (all []Claim, err error) {
-	stored, err := ListPages(ctx, c.API.Namespace(namespace), which)
-	if err != nil {
-		return nil, Explain(c.App, err)
-	}
-	for i := range stored {
-		one, err := ReadClaim(&stored[i])
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
+	all, err = readAll(ctx, c.App, c.API.Namespace(namespace), which, ReadClaim)
 	slices.SortFunc(all, ByClaim)
-	return all, nil
+	return all, err
+}
+
+// AllClaims reads the claims of a namespace, or of all if it is empty, sorted by namespace and name.
+func AllClaims(ctx context.Context, s *app.App, namespace string, which metav1.ListOptions) ([]Claim, error) {
+	api, err := NewClaims(s)
+	if err != nil {
+		return nil, err
+	}
+	return api.List(ctx, namespace, which)
 }
 
 // servesShared reports whether the controller's namespace has a claim of this name that serves the pods of another

@@ -18,43 +18,34 @@ const maxOffered = 200
 
 // CompleteAddresses offers addresses of the given states that are not named yet, with their holders.
 func CompleteAddresses(s *app.App, states ...lease.State) app.Completer {
-	var queries []LeaseQuery
-	for _, state := range states {
-		queries = append(queries, LeaseQuery{Status: state.String()})
-	}
+	queries := app.Map(states, func(state lease.State) LeaseQuery { return LeaseQuery{Status: state.String()} })
 	return CompleteLeases(s, queries...)
 }
 
 // CompleteLeases offers the addresses of queries that are not named yet, with their holders.
 func CompleteLeases(s *app.App, queries ...LeaseQuery) app.Completer {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return s.Offer(cmd, func(ctx context.Context) ([]string, error) {
-			var out []string
-			for _, query := range queries {
-				found, err := offeredLeases(ctx, s, query)
-				if err != nil {
-					return nil, err
-				}
-				for _, l := range found {
-					if !slices.Contains(args, l.Addr.String()) {
-						out = append(out, cobra.CompletionWithDesc(l.Addr.String(), leaseInShort(l)))
-					}
+	return s.Offer(func(ctx context.Context, args []string) (out []string, err error) {
+		for _, query := range queries {
+			found, err := offeredLeases(ctx, s, query)
+			if err != nil {
+				return nil, err
+			}
+			for _, l := range found {
+				if !slices.Contains(args, l.Addr.String()) {
+					out = append(out, cobra.CompletionWithDesc(l.Addr.String(), leaseInShort(l)))
 				}
 			}
-			return out[:min(len(out), maxOffered)], nil
-		})
-	}
+		}
+		return out[:min(len(out), maxOffered)], nil
+	})
 }
 
 // CompleteEndpoints offers as the first argument the pods with addresses (NAMESPACE/POD), the owners and the addresses.
 func CompleteEndpoints(s *app.App) app.Completer {
-	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return s.Offer(cmd, func(ctx context.Context) ([]string, error) {
+	return app.First(func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return s.Offer(func(ctx context.Context, _ []string) (out []string, err error) {
 			held, err := offeredLeases(ctx, s, LeaseQuery{Status: lease.Active.String()})
-			var addresses, out []string
+			var addresses []string
 			seen := map[string]bool{}
 			for _, l := range held {
 				addresses = append(addresses, cobra.CompletionWithDesc(l.Addr.String(), leaseInShort(l)))
@@ -66,8 +57,8 @@ func CompleteEndpoints(s *app.App) app.Completer {
 			out = slices.DeleteFunc(append(out, addresses...),
 				func(o string) bool { return !strings.HasPrefix(o, typed) })
 			return out[:min(len(out), maxOffered)], err
-		})
-	}
+		})(cmd, args, typed)
+	})
 }
 
 // offeredLeases lists the first maxOffered leases of a query.

@@ -128,10 +128,8 @@ func (h *HostArgs) Matched(ctx context.Context, s *app.App) ([]Node, error) {
 			return nil, app.Refuse(app.ReasonNodeNotFound, "no node in %s has the labels %s", s.Where(), h.selector).
 				WithHint("see them: kubectl get nodes --show-labels")
 		}
-		var names []string
-		for _, n := range selected {
-			names = append(names, fmt.Sprintf("%s (%s)", n.Name, printer.OrNone(JoinAddrs(n.Internal))))
-		}
+		names := app.Map(selected,
+			func(n Node) string { return fmt.Sprintf("%s (%s)", n.Name, printer.OrNone(JoinAddrs(n.Internal))) })
 		s.Say.Note("%s with the labels %s: %s", humanize.Plural(len(selected), "node"), h.selector,
 			humanize.List(names))
 		found = append(found, selected...)

@@ -137,7 +137,7 @@ func (q *LeaseQuery) Selector() string {
 // Empty prints where the command looked if it found nothing. It fails if the pool does not exist.
 func (q *LeaseQuery) Empty(ctx context.Context, s *app.App, noun string) error {
 	if q.Pool != "" {
-		if _, err := onePool(ctx, s, q.Pool); err != nil {
+		if _, err := OnePool(ctx, s, q.Pool); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/gone"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -191,8 +194,7 @@ func (k Looks) podStateOf(
 	}
 	text := map[gone.Check]string{
 		gone.PodGone: "is gone", gone.PodReplaced: "is gone; there is another of its name",
-		gone.PodEnded: "has ended (" +
-			cmp.Or(string(pod.phase), "Succeeded or Failed") + ")",
+		gone.PodEnded: "has ended (" + cmp.Or(string(pod.phase), "Succeeded or Failed") + ")",
 	}[d.Check]
 	if d.Check == gone.PodGone && pod.Pod != nil {
 		text = "is being deleted, and its host is out of service"
@@ -253,4 +255,32 @@ func ReadPod(ctx context.Context, s *app.App, l lease.Lease) (LivePod, error) {
 	}
 	pod := workload.FromObject(&stored)
 	return LivePod{&pod, stored.Status.Phase}, nil
+}
+
+// GoneHolders describes how many leases have pods that are gone, which host has most of them, and the next command.
+// text is empty if there are none.
+func GoneHolders(ctx context.Context, s *app.App, all []lease.Lease) (text, next string, err error) {
+	states, unread := PodStates(ctx, s, all)
+	held, hosts := 0, map[netip.Addr]int{}
+	for i, l := range all {
+		if err = cmp.Or(err, unread[i]); states[i].Check != "" {
+			held, hosts[l.Host] = held+1, hosts[l.Host]+1
+		}
+	}
+	if held == 0 || err != nil {
+		return "", "", err
+	}
+	nodes, err := ListNodes(ctx, s)
+	if err != nil {
+		return "", "", err
+	}
+	most := slices.MaxFunc(slices.SortedFunc(maps.Keys(hosts), netip.Addr.Compare),
+		func(a, b netip.Addr) int { return cmp.Compare(hosts[a], hosts[b]) })
+	text = fmt.Sprintf("%s held for pods that are gone, %d of them on host %s",
+		humanize.OneOr(held, "1 address is", fmt.Sprintf("%d addresses are", held)), hosts[most], AddrText(most))
+	if n, ok := Table(nodes).Best(most); !ok || !n.Ready {
+		return text, fmt.Sprintf("host %s is not a Ready node; if its machine is off: bcsnetctl release-host %s", most,
+			most), nil
+	}
+	return text, "see them, and release them: bcsnetctl doctor --only leaks --fix", nil
 }

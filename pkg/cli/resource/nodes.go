@@ -55,24 +55,7 @@ func ListNodesWith(ctx context.Context, s *app.App, selector string) ([]Node, er
 	if err != nil {
 		return nil, err
 	}
-	var out []Node
-	options := metav1.ListOptions{LabelSelector: selector, Limit: PageSize}
-	for {
-		page, err := c.Resource(NodeResource()).List(ctx, options)
-		if err != nil {
-			return nil, Explain(s, err)
-		}
-		for _, item := range page.Items {
-			n, err := ReadNode(&item)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, n)
-		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return out, nil
-		}
-	}
+	return readAll(ctx, s, c.Resource(NodeResource()), metav1.ListOptions{LabelSelector: selector}, ReadNode)
 }
 
 // GetNode reads one node. It fails if the node does not exist.

@@ -127,7 +127,6 @@ func serviceOf(u *unstructured.Unstructured) []corev1.Service {
 	return []corev1.Service{s}
 }
 
-// services returns the resource of Services.
 func services() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{{Version: "v1", Resource: "services"}}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // Period is the period of the flags --since and --until.
@@ -75,3 +76,15 @@ func moment(flag, text string, now time.Time) (time.Time, error) {
 
 // Always returns a time after all others, as the end of something that continues.
 func Always() time.Time { return time.Unix(1<<40, 0) }
+
+// UntilText formats the time until which a claim keeps an address. It returns an invalid time unchanged.
+func UntilText(stored string) string {
+	t, err := time.Parse(time.RFC3339Nano, stored)
+	if err != nil {
+		return stored
+	}
+	return TimeText(t)
+}
+
+// TimeText formats a time for tables: UTC, to the second.
+func TimeText(t time.Time) string { return store.FormatTime(t.Truncate(time.Second)) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam/index"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -50,6 +51,38 @@ func SetNamespaces(ctx context.Context, s *app.App, x *index.Index, pools []Pool
 	}
 	for _, n := range all {
 		x.Pools.SetNamespace(n.GetName(), n.GetLabels())
+	}
+	return nil
+}
+
+// FillHeld adds the nodes and every held address to an index of pools; for the pools named in resting also addresses in
+// cooldown. An address that is free in the index is free for the controller.
+func FillHeld(ctx context.Context, s *app.App, x *index.Index, resting []string) error {
+	leases, err := s.Leases()
+	if err != nil {
+		return err
+	}
+	defer s.Say.WaitLater("reading the addresses that are held")()
+	nodes, err := ListNodes(ctx, s)
+	if err != nil {
+		s.Say.Warn("nodes cannot be read, so an address that a node has itself counts as free: %v", err)
+	}
+	for _, n := range nodes {
+		x.Pools.SetNode(n.Name, n.Known())
+	}
+	queries := []LeaseQuery{{Selectors: TakenOnly()}}
+	for _, name := range resting {
+		if p, ok := x.Pools.Get(name); ok && p.Cooldown > 0 {
+			queries = append(queries, LeaseQuery{Pool: name, Status: lease.Available.String()})
+		}
+	}
+	for _, q := range queries {
+		if err := leases.Each(ctx, q.Selector(), func(l lease.Lease) error {
+			x.Feed.Wrote(l)
+			return nil
+		}); err != nil {
+			return Explain(s, err)
+		}
 	}
 	return nil
 }

@@ -56,8 +56,7 @@ func AddUp[T any](columns []printer.Column[T], all []T, of func(T) *v1.BCSNetPoo
 		}[columns[i].Name]
 		if number != nil && slices.ContainsFunc(all, func(row T) bool {
 			p := of(row)
-			return Counted(p) &&
-				number(p) > 0
+			return Counted(p) && number(p) > 0
 		}) {
 			columns[i].Wide = false
 		}

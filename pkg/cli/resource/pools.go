@@ -38,6 +38,9 @@ type Pool struct {
 	parent, whole *v1.BCSNetPool
 }
 
+// Object returns the pool as stored.
+func (p Pool) Object() unstructured.Unstructured { return *p.Stored }
+
 // NewPools returns a client for the pools of the cluster.
 func NewPools(s *app.App) (*Pools, error) {
 	c, err := s.Dynamic()
@@ -100,17 +103,7 @@ func (p Pool) of(parent *v1.BCSNetPool) Pool {
 
 // Named reads pools by name. It fails if one is missing.
 func (p *Pools) Named(ctx context.Context, names []string) ([]Pool, error) {
-	var all []Pool
-	var failed app.Several
-	for _, name := range names {
-		one, err := p.Get(ctx, name)
-		if err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		all = append(all, one)
-	}
-	return all, failed.OrNil()
+	return readNamed(ctx, names, p.Get)
 }
 
 // List reads all pools, by name.
@@ -120,17 +113,9 @@ func (p *Pools) List(ctx context.Context) ([]Pool, error) {
 
 // ListWith reads the pools that match selectors, sorted by name.
 func (p *Pools) ListWith(ctx context.Context, which metav1.ListOptions) ([]Pool, error) {
-	stored, err := ListPages(ctx, p.API, which)
+	all, err := readAll(ctx, p.App, p.API, which, ReadPool)
 	if err != nil {
-		return nil, Explain(p.App, err)
-	}
-	var all []Pool
-	for i := range stored {
-		one, err := ReadPool(&stored[i])
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
+		return nil, err
 	}
 	slices.SortFunc(all, func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) })
 	return WithParents(all), nil
@@ -156,10 +141,7 @@ func (p *Pools) unknown(ctx context.Context, name string) error {
 		return err
 	}
 	f := app.Refuse(app.ReasonPoolNotFound, "there is no pool %s", name)
-	var names []string
-	for _, o := range all {
-		names = append(names, o.Name)
-	}
+	names := app.Map(all, func(o Pool) string { return o.Name })
 	if near := suggest.Nearest(name, names); near != "" {
 		return f.WithHint("did you mean %s? All pools: bcsnetctl pool list", near)
 	}
@@ -267,6 +249,23 @@ func Values(list []string) []any {
 
 // PoolKind is the kind of a pool.
 const PoolKind = "BCSNetPool"
+
+// AllPools reads all pools of the cluster.
+func AllPools(ctx context.Context, s *app.App) ([]Pool, error) {
+	api, err := NewPools(s)
+	if err != nil {
+		return nil, err
+	}
+	return api.List(ctx)
+}
+
+func OnePool(ctx context.Context, s *app.App, name string) (Pool, error) {
+	api, err := NewPools(s)
+	if err != nil {
+		return Pool{}, err
+	}
+	return api.Get(ctx, name)
+}
 
 // ChoosePools reads the named pools without duplicates, or all pools if none is named.
 func ChoosePools(ctx context.Context, s *app.App, names []string) ([]Pool, error) {

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"context"
 	"net/netip"
 	"slices"
 	"strings"
@@ -85,11 +86,7 @@ func noAddress(word string) error {
 
 // RangesOf returns the ranges of entries.
 func RangesOf(entries []Entry) []netipx.IPRange {
-	var out []netipx.IPRange
-	for _, e := range entries {
-		out = append(out, e.IPRange)
-	}
-	return out
+	return app.Map(entries, func(e Entry) netipx.IPRange { return e.IPRange })
 }
 
 // RemoveEntries removes addresses from an address list. Entries without these addresses and invalid entries stay as
@@ -205,3 +202,29 @@ func SortAddrs(all []netip.Addr) { slices.SortFunc(all, netip.Addr.Compare) }
 
 // maxBulk bounds the addresses that one call reserves or releases.
 const maxBulk = 4096
+
+// FitLengths refuses an address with another prefix length than its pool, such as 10.0.0.5/25, because one of the two
+// is mistyped. It reads the pools only if a word has a length.
+func FitLengths(ctx context.Context, s *app.App, words []string) error {
+	var pools []Pool
+	for _, word := range words {
+		a, bits, err := ipaddr.ParseHost(word)
+		if err != nil || bits == 0 || bits == a.BitLen() {
+			continue
+		}
+		if pools == nil {
+			if pools, err = AllPools(ctx, s); err != nil {
+				return err
+			}
+		}
+		name, _ := IndexOf(s, pools).Pools.PoolOf(a)
+		for _, p := range pools {
+			if p.Name == name && int(p.Spec.Mask) != bits {
+				return app.Usagef("%s has the length /%d, and pool %s of %s the length /%d", word, bits, name, a,
+					p.Spec.Mask).
+					WithHint("write %s", a)
+			}
+		}
+	}
+	return nil
+}

@@ -3,7 +3,14 @@ package resource
 import (
 	"strconv"
 	"strings"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -77,10 +84,7 @@ func settingChange(was, now lease.Settings, name string) string {
 // SettingChanges describes the given settings that differ from the pool's present ones; empty if none do.
 func SettingChanges(g lease.Given, now lease.Settings) string {
 	was, _ := g.Settings(now)
-	var parts []string
-	for _, name := range g.Differs(now) {
-		parts = append(parts, settingChange(was, now, name))
-	}
+	parts := app.Map(g.Differs(now), func(name string) string { return settingChange(was, now, name) })
 	return strings.Join(parts, "; ")
 }
 
@@ -93,4 +97,21 @@ func SettingsText(s lease.Settings, names []string) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// CoolingIn reports whether a free address of a pool is in cooldown at now.
+func CoolingIn(p ipam.Pool, l lease.Lease, now time.Time) bool {
+	return l.CoolsUntil(p.Cooldown).After(now) && p.Usable().Contains(l.Addr)
+}
+
+// CooldownOf checks the value of --cooldown.
+func CooldownOf(d time.Duration) (*metav1.Duration, error) {
+	switch {
+	case d == 0:
+		return nil, nil
+	case d < 0 || d > v1.MaxCooldown || d%time.Second != 0:
+		return nil, app.Usagef("--cooldown %s is not a number of whole seconds up to %s", d,
+			explain.FormatSpan(v1.MaxCooldown))
+	}
+	return &metav1.Duration{Duration: d}, nil
 }

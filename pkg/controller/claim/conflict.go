@@ -89,19 +89,14 @@ func (r *Reconciler) owner(ctx context.Context, c claim.Claim) ownerView {
 	return view
 }
 
-// conflict returns the condition Conflict of a claim.
 func conflict(view statusView) metav1.Condition {
-	condition := metav1.Condition{
-		Type: v1.ConditionConflict, Status: metav1.ConditionFalse, Reason: v1.ReasonNoConflict,
-		Message: "nothing is in the way of the claim",
+	if len(view.problems) == 0 {
+		return conditions.New(v1.ConditionConflict, false, v1.ReasonNoConflict, "nothing is in the way of the claim")
 	}
 	var texts []string
 	for _, p := range view.problems {
 		texts = append(texts, p.Message)
 	}
-	if len(texts) > 0 {
-		condition.Status, condition.Reason = metav1.ConditionTrue, view.problems[0].Reason
-		condition.Message = conditions.Clip(strings.Join(texts, "; "), conditions.MaxNote)
-	}
-	return condition
+	return conditions.New(v1.ConditionConflict, true, view.problems[0].Reason, "%s",
+		conditions.Clip(strings.Join(texts, "; "), conditions.MaxNote))
 }

@@ -2,6 +2,7 @@ package claim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 const (
@@ -60,61 +62,78 @@ func (r *Reconciler) preallocate(ctx context.Context, s *scope) (result reconcil
 	return result, nil
 }
 
-// preallocated returns the condition Preallocated of a claim.
 func preallocated(c claim.Claim, view statusView) metav1.Condition {
-	condition := metav1.Condition{Type: v1.ConditionPreallocated, Status: metav1.ConditionFalse}
+	not := func(reason, format string, args ...any) metav1.Condition {
+		return conditions.New(v1.ConditionPreallocated, false, reason, format, args...)
+	}
 	has := humanize.Plural(view.stock.Has, "address")
 	switch {
 	case view.problem != "":
-		condition.Reason, condition.Message = v1.ReasonInvalidSpec, view.problem
+		return not(v1.ReasonInvalidSpec, "%s", view.problem)
 	case c.Deleting:
-		condition.Reason, condition.Message = v1.ReasonClaimReleasing, "the claim is being deleted"
+		return not(v1.ReasonClaimReleasing, "the claim is being deleted")
 	case view.failure != nil:
-		condition.Reason, condition.Message = view.failure.reason,
-			conditions.Clip(fmt.Sprintf("the claim has %s of a family so far, and cannot take more: %s", has,
-				view.failure.message), conditions.MaxNote)
+		return not(view.failure.reason, "%s", conditions.Clip(fmt.Sprintf(
+			"the claim has %s of a family so far, and cannot take more: %s", has, view.failure.message),
+			conditions.MaxNote))
 	case view.taking:
-		condition.Reason, condition.Message = v1.ReasonTaking,
-			fmt.Sprintf("the claim has %s of a family so far and takes more", has)
+		return not(v1.ReasonTaking, "the claim has %s of a family so far and takes more", has)
 	case view.stock.Missing > 0:
-		condition.Reason = string(view.stock.Why.Reason)
-		condition.Message = fmt.Sprintf("the claim has %s of a family, %d more cannot be had: %s", has,
+		return not(string(view.stock.Why.Reason), "the claim has %s of a family, %d more cannot be had: %s", has,
 			view.stock.Missing, view.stock.Why.Message)
-	default:
-		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonComplete
-		condition.Message = fmt.Sprintf("the claim has %s of a family", has)
 	}
-	return condition
+	return conditions.New(v1.ConditionPreallocated, true, v1.ReasonComplete, "the claim has %s of a family", has)
 }
 
 // unclaimedFor is the age below which addresses without a claim count as left by an interrupted preallocation. Older
 // ones may belong to a claim that was lost and is created again from its manifest: they stay.
 const unclaimedFor = 10 * time.Minute
 
-// reclaimUnclaimed frees addresses that a recent preallocation took for a claim that no longer exists: a controller
-// ended after taking them and before it noticed that the claim was deleted. A claim counts as gone after two checks,
-// and the API server must confirm it.
+// reclaimUnclaimed frees addresses that nobody needs and whose claim does not exist. A recent preallocation took them
+// for a claim that was deleted before a controller noticed it. Or pods of an IPAMClaim had them, and the IPAMClaim was
+// deleted before a leader could create the claim. It must find this twice, and the API server must confirm it.
 func (r *Reconciler) reclaimUnclaimed(
 	ctx context.Context, name string, leases []lease.Lease,
 ) (next time.Duration, err error) {
-	leases = slices.DeleteFunc(slices.Clone(leases), func(l lease.Lease) bool {
-		return !l.IsRetained() || l.PodName != "" || time.Since(l.Updated) > unclaimedFor
-	})
+	wait := claim.ReclaimDelay
+	switch gone, err := r.ipamClaimGone(ctx, name, leases); {
+	case errors.Is(err, workload.ErrKindGone):
+		wait = kindReclaimDelay
+	case err != nil:
+		return 0, err
+	case !gone:
+		leases = slices.DeleteFunc(slices.Clone(leases), func(l lease.Lease) bool {
+			return l.PodName != "" || time.Since(l.Updated) > unclaimedFor
+		})
+	}
+	leases = slices.DeleteFunc(slices.Clone(leases), func(l lease.Lease) bool { return !l.IsRetained() })
 	since := r.States.absent(name, len(leases) > 0)
 	if len(leases) == 0 {
 		return 0, nil
 	}
-	if wait := claim.ReclaimDelay - time.Since(since); wait > 0 {
-		return wait, nil
+	if wait -= time.Since(since); wait > 0 {
+		return min(wait, askEvery), nil
 	}
 	key := nameOf(name)
 	if err := r.Live.Get(ctx, key, &v1.BCSNetIPClaim{}); !apierrors.IsNotFound(err) {
 		return claim.ReclaimDelay, err
 	}
-	for _, l := range leases {
-		if err := r.apply(ctx, nil, claim.Step{Lease: l, Free: true, Why: "its claim does not exist"}); err != nil {
-			return 0, err
-		}
+	return 0, r.reclaimAll(ctx, leases, "its claim does not exist")
+}
+
+// ipamClaimGone reports whether addresses are kept for an IPAMClaim that does not exist; with ErrKindGone if its kind
+// does not either. Claim and key of a lease name the IPAMClaim.
+func (r *Reconciler) ipamClaimGone(ctx context.Context, name string, leases []lease.Lease) (bool, error) {
+	at := slices.IndexFunc(leases, func(l lease.Lease) bool {
+		return l.IsRetained() && l.PodPrimaryKey != "" &&
+			name == l.Namespace+"/"+workload.ClaimOfIPAMClaim(l.PodPrimaryKey)
+	})
+	if at < 0 || !r.IPAMClaims {
+		return false, nil
 	}
-	return 0, nil
+	_, err := r.Owners.IPAMClaim(ctx, leases[at].Namespace, leases[at].PodPrimaryKey)
+	if errors.Is(err, workload.ErrGone) && !errors.Is(err, workload.ErrKindGone) {
+		return true, nil
+	}
+	return false, err
 }

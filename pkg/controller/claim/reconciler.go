@@ -21,6 +21,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/controller/holding"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -204,4 +205,50 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) (reconcile.Result,
 	linger := max(0, s.claim.Linger(r.Leases.Now()))
 	result.RequeueAfter = leadership.Sooner(leadership.Sooner(result.RequeueAfter, wait), linger)
 	return result, nil
+}
+
+// scope is one reconciliation of an existing claim: its findings, and the data for its status.
+type scope struct {
+	object *v1.BCSNetIPClaim
+	claim  claim.Claim
+	// problem is the reason why its spec cannot be used; nil if it can.
+	problem error
+	// leases are the claim's leases at the beginning of the reconciliation.
+	leases []lease.Lease
+	// view is the data to publish.
+	view statusView
+	// unknown is the reason why the needs of the claim's workload are not known; untaken is the reason why addresses
+	// could not be preallocated. Either is shown, and then causes another reconciliation.
+	unknown, untaken error
+}
+
+// phase carries out one task for a claim, and returns when to reconcile it again. After an error, no other phase
+// follows, and nothing is published.
+type phase func(ctx context.Context, s *scope) (reconcile.Result, error)
+
+// failure is the reason why an operation for a claim failed, such as taking its addresses.
+type failure struct{ reason, message string }
+
+// failures has the reason of the last failure, and the failure shown in the claim's status.
+type failures struct {
+	last  string
+	shown *failure
+}
+
+// next returns the failures after another attempt. The status shows only an error that occurs twice in a row. It keeps
+// the first message, because later ones would only vary it, and each changed status would cause another reconciliation
+// at once.
+func (f failures) next(err error) failures {
+	if err == nil {
+		return failures{}
+	}
+	now := failure{string(ipam.ReasonInternal), err.Error()}
+	if refusal, ok := errors.AsType[*ipam.Refusal](err); ok {
+		now = failure{string(refusal.Reason), refusal.Message}
+	}
+	if f.last == now.reason && (f.shown == nil || f.shown.reason != now.reason) {
+		f.shown = &now
+	}
+	f.last = now.reason
+	return f
 }

@@ -39,8 +39,7 @@ func (r *Reconciler) syncRetentions(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		for _, l := range r.Index.Leases.Find(func(l lease.Lease) bool {
-			return l.State == lease.Active &&
-				l.Owner == ""
+			return l.State == lease.Active && l.Owner == ""
 		}) {
 			if ctx.Err() != nil {
 				return
@@ -55,8 +54,7 @@ func (r *Reconciler) syncRetentions(ctx context.Context) {
 			case err != nil && r.claimLost(ctx, l, err): // there is nobody to keep it for
 				terms = allocator.Constraints{}
 			case err != nil || terms.RetentionFor(r.Index.Pools, l) == l.Retention || r.outlives(ctx, pod) ||
-				terms.Claim == "" &&
-					r.isBeingDeleted(ctx, l.Claim):
+				terms.Claim == "" && r.isBeingDeleted(ctx, l.Claim):
 				continue // the next ADD reports the error
 			}
 			if err := r.changeRetention(ctx, l, terms.RetentionFor(r.Index.Pools, l)); err != nil {

@@ -81,7 +81,6 @@ func (s *States) of(name string) state {
 	return state{}
 }
 
-// change changes a claim's state.
 func (s *States) change(name string, change func(*state)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +128,6 @@ func (s *States) remember(name string, w workload.Workload) {
 	s.enqueueAll(others)
 }
 
-// claimsOf returns the claims of a workload.
 func (s *States) claimsOf(w workload.Workload) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

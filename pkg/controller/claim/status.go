@@ -105,45 +105,42 @@ func (r *Reconciler) publish(ctx context.Context, look *scope) (again time.Durat
 func budgetName(name string) string { return "claim/" + name }
 
 func readyCondition(c claim.Claim, s *v1.BCSNetIPClaimStatus, view statusView) metav1.Condition {
-	condition := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse}
+	not := func(reason, format string, args ...any) metav1.Condition {
+		return conditions.New(v1.ConditionReady, false, reason, format, args...)
+	}
 	switch {
 	case view.problem != "":
-		condition.Reason, condition.Message = v1.ReasonInvalidSpec, view.problem
+		return not(v1.ReasonInvalidSpec, "%s", view.problem)
 	case c.Deleting && c.Managed:
-		condition.Reason, condition.Message = v1.ReasonClaimReleasing,
+		return not(v1.ReasonClaimReleasing,
 			"the claim is deleted when its kept addresses are released, and created again for the pods that have "+
-				"its addresses"
+				"its addresses")
 	case c.Deleting && s.Held == 0:
-		condition.Reason, condition.Message = v1.ReasonClaimReleasing,
-			"the claim goes when requests that began before its deletion have ended, within seconds"
+		return not(v1.ReasonClaimReleasing,
+			"the claim goes when requests that began before its deletion have ended, within seconds")
 	case c.Deleting:
-		condition.Reason = v1.ReasonClaimReleasing
-		condition.Message = fmt.Sprintf("the claim goes when pods have given up %s", humanize.Plural(int(s.Used),
-			"address"))
-	default:
-		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonBound
-		condition.Message = fmt.Sprintf("%s in use, %d kept", humanize.Plural(int(s.Used), "address"), s.Held-s.Used)
-		if view.ownerless {
-			condition.Message += "; there is no " + c.Workload.String()
-		}
+		return not(v1.ReasonClaimReleasing, "the claim goes when pods have given up %s",
+			humanize.Plural(int(s.Used), "address"))
 	}
-	return condition
+	text := fmt.Sprintf("%s in use, %d kept", humanize.Plural(int(s.Used), "address"), s.Held-s.Used)
+	if view.ownerless {
+		text += "; there is no " + c.Workload.String()
+	}
+	return conditions.New(v1.ConditionReady, true, v1.ReasonBound, "%s", text)
 }
 
 // overLimit returns the condition OverLimit: whether a claim has more addresses of a family than allowed, including
 // those for a rolling update.
 func overLimit(c claim.Claim, held int) metav1.Condition {
-	condition := metav1.Condition{
-		Type: v1.ConditionOverLimit, Status: metav1.ConditionFalse, Reason: v1.ReasonWithinLimit,
-		Message: "the claim has no more addresses than it may",
+	may := c.Size + c.Surge
+	if c.Size < 0 || held <= may {
+		return conditions.New(v1.ConditionOverLimit, false, v1.ReasonWithinLimit,
+			"the claim has no more addresses than it may")
 	}
-	if may := c.Size + c.Surge; c.Size >= 0 && held > may {
-		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonTooMany
-		how := "addresses that pods have are released when the pods end"
-		if c.KeepsAll() {
-			how = "what a shared pool has is given up by hand"
-		}
-		condition.Message = fmt.Sprintf("the claim has %d addresses of a family and may have %d: %s", held, may, how)
+	how := "addresses that pods have are released when the pods end"
+	if c.KeepsAll() {
+		how = "what a shared pool has is given up by hand"
 	}
-	return condition
+	return conditions.New(v1.ConditionOverLimit, true, v1.ReasonTooMany,
+		"the claim has %d addresses of a family and may have %d: %s", held, may, how)
 }

@@ -103,7 +103,6 @@ func sameOwner(a, b metav1.OwnerReference) bool {
 		is(a.Controller) == is(b.Controller) && is(a.BlockOwnerDeletion) == is(b.BlockOwnerDeletion)
 }
 
-// newAddress returns the IPAddress of a claim.
 func newAddress(
 	c *claim, owners []metav1.OwnerReference, l lease.Lease, served schema.GroupVersion,
 ) *unstructured.Unstructured {

@@ -39,9 +39,7 @@ type Reconciler struct {
 }
 
 // Add makes the leader answer claims.
-func Add(
-	ctx context.Context, mgr ctrl.Manager, c dynamic.Interface, o holding.Config,
-) (r *Reconciler, err error) {
+func Add(ctx context.Context, mgr ctrl.Manager, c dynamic.Interface, o holding.Config) (r *Reconciler, err error) {
 	r = &Reconciler{
 		holders: holding.Holders{Config: o, Kind: workload.OwnerClusterAPI}, pools: mgr.GetCache(),
 		published: holding.Publisher{What: "IPAddresses and the status of IPAddressClaims", Log: o.Log},

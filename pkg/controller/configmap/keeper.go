@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -19,9 +21,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/controller/informers"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 // every is the interval in which the objects are compared with the document even without a hint of a difference. retry
@@ -257,4 +261,38 @@ func (k *Keeper[D]) read(ctx context.Context) (from *corev1.ConfigMap, document 
 	}
 	document, err = k.Read(&found)
 	return &found, document, err
+}
+
+// Patch writes the differences of a pool, unless somebody else has changed it meanwhile.
+func Patch(ctx context.Context, c client.Client, old, next *v1.BCSNetPool) (changed bool, err error) {
+	if equality.Semantic.DeepEqual(old, next) {
+		return false, nil
+	}
+	if err := c.Patch(ctx, next, client.MergeFromWithOptions(old, client.MergeFromWithOptimisticLock{})); err != nil {
+		return false, fmt.Errorf("changing pool %s: %w", old.Name, err)
+	}
+	return true, nil
+}
+
+// Mark records on a pool the ConfigMap from which it comes: its kind in a label, its name in an annotation.
+func Mark(o *v1.BCSNetPool, kind, annotation string, from types.NamespacedName) {
+	metav1.SetMetaDataLabel(&o.ObjectMeta, v1.SourceLabel, kind)
+	metav1.SetMetaDataAnnotation(&o.ObjectMeta, annotation, from.String())
+}
+
+// Change has the names of the objects that were changed in one way.
+type Change struct {
+	How   string
+	Names []string
+}
+
+// Describe formats changes, as in "created floatingip-10.0.70.0-24; deleted floatingip-10.0.71.0-24".
+func Describe(all ...Change) string {
+	var parts []string
+	for _, c := range all {
+		if len(c.Names) > 0 {
+			parts = append(parts, c.How+" "+humanize.List(c.Names))
+		}
+	}
+	return strings.Join(parts, "; ")
 }

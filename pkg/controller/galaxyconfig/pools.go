@@ -38,18 +38,10 @@ func (r *reconciler) poolHandler() toolscache.ResourceEventHandler {
 // changes are the changes of a pass, by names of pools.
 type changes struct{ created, updated, cordoned, deleted []string }
 
-// String formats the changes, as in "created floatingip-10.0.70.0-24; deleted floatingip-10.0.71.0-24".
 func (c changes) String() string {
-	var parts []string
-	for _, of := range []struct {
-		what  string
-		pools []string
-	}{{"created", c.created}, {"updated", c.updated}, {"cordoned", c.cordoned}, {"deleted", c.deleted}} {
-		if len(of.pools) > 0 {
-			parts = append(parts, of.what+" "+humanize.List(of.pools))
-		}
-	}
-	return strings.Join(parts, "; ")
+	return configmap.Describe(configmap.Change{How: "created", Names: c.created},
+		configmap.Change{How: "updated", Names: c.updated}, configmap.Change{How: "cordoned", Names: c.cordoned},
+		configmap.Change{How: "deleted", Names: c.deleted})
 }
 
 // apply makes the pools match the entries. It continues after an error. The caller must look for conflicts among the
@@ -108,15 +100,8 @@ func (r *reconciler) ensure(ctx context.Context, w config.Wanted, done *changes)
 	return err
 }
 
-// mark records on a pool the ConfigMap from which it comes.
 func (r *reconciler) mark(o *v1.BCSNetPool) {
-	if o.Labels == nil {
-		o.Labels = map[string]string{}
-	}
-	if o.Annotations == nil {
-		o.Annotations = map[string]string{}
-	}
-	o.Labels[v1.SourceLabel], o.Annotations[v1.FloatingIPConfigAnnotation] = v1.SourceFloatingIP, r.from.String()
+	configmap.Mark(o, v1.SourceFloatingIP, v1.FloatingIPConfigAnnotation, r.from)
 }
 
 // retire cordons a pool whose entry was removed, and deletes it if no address is held and it has no groups, whose
@@ -151,7 +136,6 @@ func (r *reconciler) held(pool string) int {
 	return c.Active + c.Reserved
 }
 
-// groups returns the names of a pool's groups.
 func (r *reconciler) groups(pool string) []string {
 	blocks := r.index.Pools.BlocksOf(pool)
 	return slices.DeleteFunc(r.index.Pools.Children(pool),

@@ -71,7 +71,6 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Config) error {
 	return err
 }
 
-// read reads the document of the ConfigMap.
 func (r *reconciler) read(found *corev1.ConfigMap) ([]config.Entry, error) {
 	document, ok := found.Data[config.Key]
 	if !ok {

@@ -66,7 +66,6 @@ func NewBreaker(
 		})}
 }
 
-// noteCollection counts a collection.
 func (b *Breaker) noteCollection(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

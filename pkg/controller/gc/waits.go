@@ -81,8 +81,7 @@ func (w *waits) save(ctx context.Context, all []suspect) error {
 		return nil
 	}
 	slices.SortFunc(all, func(a, b suspect) int {
-		return cmp.Or(a.first.Compare(b.first),
-			a.lease.Addr.Compare(b.lease.Addr))
+		return cmp.Or(a.first.Compare(b.first), a.lease.Addr.Compare(b.lease.Addr))
 	})
 	data := map[string]string{}
 	for _, s := range all[:min(len(all), maxWaits)] {

@@ -39,25 +39,15 @@ type pass struct {
 // changes are the changes of a pass, by names of blocks.
 type changes struct{ given, changed, cordoned, deleted []string }
 
-// String formats the changes, as in "gave vxnet-a-172-16-3-0-26 to test; deleted vxnet-a-172-16-3-64-26".
 func (c changes) String() string {
-	var parts []string
-	for _, of := range []struct {
-		what   string
-		blocks []string
-	}{{"gave", c.given}, {"changed", c.changed}, {"cordoned", c.cordoned}, {"deleted", c.deleted}} {
-		if len(of.blocks) > 0 {
-			parts = append(parts, of.what+" "+humanize.List(of.blocks))
-		}
-	}
-	return strings.Join(parts, "; ")
+	return configmap.Describe(configmap.Change{How: "gave", Names: c.given},
+		configmap.Change{How: "changed", Names: c.changed}, configmap.Change{How: "cordoned", Names: c.cordoned},
+		configmap.Change{How: "deleted", Names: c.deleted})
 }
 
 // apply gives namespaces the blocks in the document, and takes back blocks of the earlier document. It continues after
 // an error.
-func (r *reconciler) apply(
-	ctx context.Context, m hostnic.Mapping, edited func() bool,
-) (configmap.Outcome, error) {
+func (r *reconciler) apply(ctx context.Context, m hostnic.Mapping, edited func() bool) (configmap.Outcome, error) {
 	wanted, named := map[netip.Prefix]hostnic.Block{}, map[netip.Prefix]struct{}{}
 	for _, b := range m.Blocks {
 		if b.Addrs.IsValid() {
@@ -121,7 +111,6 @@ func (r *reconciler) owns(o *v1.BCSNetPool) bool {
 
 func isGone(o *v1.BCSNetPool) bool { return o.Annotations[v1.HostnicGoneAnnotation] != "" }
 
-// ownerOf returns the namespace of a block.
 func ownerOf(o *v1.BCSNetPool) string {
 	if len(o.Spec.Namespaces) != 1 {
 		return ""
@@ -216,13 +205,7 @@ func isStanding(r ipam.Reason) bool {
 
 // mark records on a block its ConfigMap, and its position in the list of its namespace.
 func (r *reconciler) mark(o *v1.BCSNetPool, b hostnic.Block) {
-	if o.Labels == nil {
-		o.Labels = map[string]string{}
-	}
-	if o.Annotations == nil {
-		o.Annotations = map[string]string{}
-	}
-	o.Labels[v1.SourceLabel], o.Annotations[v1.HostnicConfigAnnotation] = v1.SourceHostnic, r.From.String()
+	configmap.Mark(o, v1.SourceHostnic, v1.HostnicConfigAnnotation, r.From)
 	o.Spec.Priority = b.Priority()
 }
 

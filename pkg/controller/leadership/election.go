@@ -84,8 +84,7 @@ func (e *election) stand(ctx context.Context) (resigned bool) {
 		},
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(term context.Context) {
-				e.leads.Lead(term,
-					func() { failed.Store(true); cancel() })
+				e.leads.Lead(term, func() { failed.Store(true); cancel() })
 			},
 			OnStoppedLeading: func() {},
 		},
@@ -156,5 +155,41 @@ func (e *election) release(ctx context.Context) {
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		e.log.Warn("the Lease was not released; another replica leads when it has run out", "error", err)
+	}
+}
+
+// readyPoll is the interval in which a component checks whether the lists were received.
+const readyPoll = 100 * time.Millisecond
+
+// AwaitReady waits until the replica is ready. It returns false if the context ends first.
+func AwaitReady(ctx context.Context, ready func() error) bool {
+	if ready() == nil {
+		return ctx.Err() == nil
+	}
+	tick := time.NewTicker(readyPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+			if ready() == nil {
+				return true
+			}
+		}
+	}
+}
+
+// Every calls f now and then at each interval until the context ends.
+func Every(ctx context.Context, interval time.Duration, f func()) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		f()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
 	}
 }

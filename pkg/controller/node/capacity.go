@@ -291,8 +291,7 @@ func (c *Capacity) write(ctx context.Context, p nodePatch) {
 	case err != nil:
 		result = patchFailed
 		c.troubles.Do(func() {
-			c.log.Warn("the addresses for a node cannot be published", "node", p.node.name, "error",
-				err)
+			c.log.Warn("the addresses for a node cannot be published", "node", p.node.name, "error", err)
 		})
 	case p.edge:
 		result = patchEdge

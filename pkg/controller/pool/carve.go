@@ -47,7 +47,7 @@ func (r *Reconciler) carve(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool
 	if p.BlockSize > 0 && p.Plan.Subnet.IsValid() {
 		return r.handToBlocks(pool, p), nil
 	}
-	have := r.index.Leases.StillCarved(p.Name)
+	have := r.Index.Leases.StillCarved(p.Name)
 	c := carving{carved: rangesOf(have)}
 	if p.Parent == "" || p.Block || !p.Valid() {
 		r.forgetWithheld(p.Name)
@@ -58,14 +58,14 @@ func (r *Reconciler) carve(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool
 		r.forgetWithheld(p.Name)
 		return c, nil
 	}
-	now := r.leases.Now()
+	now := r.Leases.Now()
 	rest := handOver - r.withheldFor(pool, open)
-	if lost := r.index.Pools.Rebuilding(p.Parent); lost != "" {
+	if lost := r.Index.Pools.Rebuilding(p.Parent); lost != "" {
 		c.waiting = fmt.Sprintf("leases of pool %s were lost: it is not known %s who has its addresses", p.Parent, lost)
 		c.again = handOver
 		return c, nil
 	}
-	obstacles, cooled := r.index.Leases.Obstacles(p.Name, open, now)
+	obstacles, cooled := r.Index.Leases.Obstacles(p.Name, open, now)
 	if len(obstacles) == 0 && rest <= 0 {
 		var err error
 		if obstacles, cooled, err = r.storedObstacles(ctx, p, open, now); err != nil {
@@ -92,11 +92,11 @@ func (r *Reconciler) carve(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool
 func (r *Reconciler) storedObstacles(
 	ctx context.Context, p ipam.Pool, open *netipx.IPSet, now time.Time,
 ) (found []ipam.Obstacle, cooled time.Time, err error) {
-	err = r.leases.Each(ctx, "spec.pool!="+p.Name, func(l lease.Lease) error {
+	err = r.Leases.Each(ctx, "spec.pool!="+p.Name, func(l lease.Lease) error {
 		if !open.Contains(l.Addr) {
 			return nil
 		}
-		of, _ := r.index.Pools.Get(l.Pool)
+		of, _ := r.Index.Pools.Get(l.Pool)
 		if o, is := p.Obstacle(l, of.Cooldown, now); is {
 			found = append(found, o)
 			cooled = now.Add(conditions.WriteDelay) // the index learns of it from the watch: soon

@@ -32,29 +32,28 @@ func (r *Reconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p ipam.
 	if !controllerutil.ContainsFinalizer(pool, v1.PoolFinalizer) {
 		return reconcile.Result{}, nil
 	}
-	retired, err := r.retire(ctx, p, r.index.Leases.ByPool(p.Name))
+	retired, err := r.retire(ctx, p, r.Index.Leases.ByPool(p.Name))
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("pool %s: %w", pool.Name, err)
 	}
-	all := r.index.Leases.ByPool(p.Name)
+	all := r.Index.Leases.ByPool(p.Name)
 	held, kept := activeByHost(all), keptByClaim(all)
-	blocks := r.index.Pools.BlocksOf(p.Name)
-	groups := slices.DeleteFunc(r.index.Pools.Children(p.Name),
+	blocks := r.Index.Pools.BlocksOf(p.Name)
+	groups := slices.DeleteFunc(r.Index.Pools.Children(p.Name),
 		func(n string) bool { return slices.Contains(blocks, n) })
-	lost := r.index.Pools.Rebuilding(p.Name)
+	lost := r.Index.Pools.Rebuilding(p.Name)
 	waiting := waitsFor(held, kept, blocks, groups)
 	if lost != "" {
 		waiting = fmt.Sprintf("leases of the pool were lost: it is not known %s who has its addresses; %s", lost,
 			waiting)
 	}
-	wait, err := r.publish(ctx, pool, p,
-		view{waiting: waiting, carving: carving{carved: pool.Status.Carved}})
+	wait, err := r.publish(ctx, pool, p, view{waiting: waiting, carving: carving{carved: pool.Status.Carved}})
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	rest := allocator.MaxRequestTime + time.Second // the condition has whole seconds
 	if draining := meta.FindStatusCondition(pool.Status.Conditions, v1.ConditionDraining); draining != nil {
-		rest -= r.leases.Now().Sub(draining.LastTransitionTime.Time)
+		rest -= r.Leases.Now().Sub(draining.LastTransitionTime.Time)
 	}
 	switch {
 	case retired > 0:
@@ -134,7 +133,7 @@ func verb(n int) string {
 // finish removes the finalizer of a pool, unless the API server still shows held addresses.
 func (r *Reconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool) (reconcile.Result, error) {
 	var stored []lease.Lease
-	if err := r.leases.Each(ctx, "spec.pool="+p.Name, func(l lease.Lease) error {
+	if err := r.Leases.Each(ctx, "spec.pool="+p.Name, func(l lease.Lease) error {
 		stored = append(stored, l)
 		return nil
 	}); err != nil {
@@ -149,7 +148,7 @@ func (r *Reconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Poo
 	}
 	changed := pool.DeepCopy()
 	controllerutil.RemoveFinalizer(changed, v1.PoolFinalizer)
-	err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(pool, client.MergeFromWithOptimisticLock{}))
+	err := r.Client.Patch(ctx, changed, client.MergeFromWithOptions(pool, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: conditions.WriteDelay}, nil
 	}
@@ -161,16 +160,16 @@ func (r *Reconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Poo
 // object is the only record of the cooldown.
 func (r *Reconciler) retire(ctx context.Context, p ipam.Pool, all []lease.Lease) (retired int, err error) {
 	var writes []write
-	parent, hasParent := r.index.Pools.Get(p.Parent)
+	parent, hasParent := r.Index.Pools.Get(p.Parent)
 	for _, l := range all {
 		switch {
 		case l.State == lease.Active || l.IsRetained() || l.Deleting && !l.HeldFinalizer:
-		case hasParent && !l.Deleting && (l.State == lease.Reserved || !cooled(l, parent, r.leases.Now())):
+		case hasParent && !l.Deleting && (l.State == lease.Reserved || !cooled(l, parent, r.Leases.Now())):
 			if next, changed := lease.Refresh(l, parent.Params()); changed {
 				writes = append(writes, write{lease: next})
 			}
 		case l.HeldFinalizer:
-			if next, changed := lease.Free(l, r.leases.Now(), lease.Change{}); changed {
+			if next, changed := lease.Free(l, r.Leases.Now(), lease.Change{}); changed {
 				writes = append(writes, write{lease: next})
 			}
 		default:
@@ -187,16 +186,16 @@ func (r *Reconciler) retire(ctx context.Context, p ipam.Pool, all []lease.Lease)
 func (r *Reconciler) tidy(ctx context.Context, name string) error {
 	r.invalidate(name)
 	r.forgetQuotas(name)
-	if _, exists := r.index.Pools.Get(name); exists {
+	if _, exists := r.Index.Pools.Get(name); exists {
 		return nil // the pool is on its way into the cache, or its end into the index
 	}
 	var writes []write
-	for _, l := range r.index.Leases.ByPool(name) {
+	for _, l := range r.Index.Leases.ByPool(name) {
 		if l.State != lease.Available || l.Deleting {
 			continue
 		}
-		serving, _ := r.index.Pools.PoolOf(l.Addr)
-		if p, served := r.index.Pools.Get(serving); !served {
+		serving, _ := r.Index.Pools.PoolOf(l.Addr)
+		if p, served := r.Index.Pools.Get(serving); !served {
 			writes = append(writes, write{lease: l, remove: true})
 		} else if next, changed := lease.Refresh(l, p.Params()); changed {
 			writes = append(writes, write{lease: next})

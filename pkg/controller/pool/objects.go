@@ -39,7 +39,7 @@ type write struct {
 // arrange makes the objects of a pool match its plan, with one write for each, in parallel, for about a second. left is
 // the number of objects that are still to be written.
 func (r *Reconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.Pool) (left int, err error) {
-	served := r.index.Pools.ServedRevision(p.Name)
+	served := r.Index.Pools.ServedRevision(p.Name)
 	if r.isUpToDate(p, served) {
 		return 0, nil
 	}
@@ -50,7 +50,7 @@ func (r *Reconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.Pool)
 	r.mu.Lock()
 	r.compared[p.Name] = comparison{p.Generation, served, time.Now()}
 	r.mu.Unlock()
-	writes := r.due(o, p, r.leases.Now())
+	writes := r.due(o, p, r.Leases.Now())
 	done, err := r.apply(ctx, p.Name, writes, passTime)
 	if left = len(writes) - done; left > 0 || err != nil {
 		r.invalidate(p.Name)
@@ -73,8 +73,8 @@ func (r *Reconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
 	_, restoring := o.Annotations[v1.RestoringAnnotation]
 	materialized, ranged := store.Materialized(o, p.Plan)
 	for _, a := range materialized {
-		l, exists := r.index.Leases.Get(a)
-		if serving, _ := r.index.Pools.PoolOf(a); serving != p.Name {
+		l, exists := r.Index.Leases.Get(a)
+		if serving, _ := r.Index.Pools.PoolOf(a); serving != p.Name {
 			continue
 		}
 		switch {
@@ -91,8 +91,8 @@ func (r *Reconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
 	}
 	out = append(out, r.inherited(p, now)...)
 	var resting []lease.Lease
-	for _, l := range r.index.Leases.ByPool(p.Name) {
-		switch serving, _ := r.index.Pools.PoolOf(l.Addr); {
+	for _, l := range r.Index.Leases.ByPool(p.Name) {
+		switch serving, _ := r.Index.Pools.PoolOf(l.Addr); {
 		case l.Deleting:
 		case l.State == lease.Available && serving == "" && cooled(l, p, now):
 			out = append(out, write{lease: l, remove: true})
@@ -111,12 +111,12 @@ func (r *Reconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
 // inherited returns the writes by which a group takes over its parent's objects without a holder, including those that
 // were set aside. A cooling one stays the parent's, because it has the cooldown of the pool that it names.
 func (r *Reconciler) inherited(p ipam.Pool, now time.Time) (out []write) {
-	parent, ok := r.index.Pools.Get(p.Parent)
+	parent, ok := r.Index.Pools.Get(p.Parent)
 	if !ok || p.Parent == "" {
 		return nil
 	}
-	for _, l := range r.index.Leases.ByPoolIn(parent.Name, p.Plan.Usable) {
-		if serving, _ := r.index.Pools.PoolOf(l.Addr); serving != p.Name || l.State == lease.Active || l.IsRetained() {
+	for _, l := range r.Index.Leases.ByPoolIn(parent.Name, p.Plan.Usable) {
+		if serving, _ := r.Index.Pools.PoolOf(l.Addr); serving != p.Name || l.State == lease.Active || l.IsRetained() {
 			continue
 		}
 		if _, is := p.Obstacle(l, parent.Cooldown, now); is {
@@ -135,7 +135,7 @@ func cooled(l lease.Lease, p ipam.Pool, now time.Time) bool {
 }
 
 func (r *Reconciler) isMissing(a netip.Addr) bool {
-	_, lost := r.index.Leases.Missing(a)
+	_, lost := r.Index.Leases.Missing(a)
 	return lost
 }
 
@@ -192,16 +192,16 @@ func (r *Reconciler) apply(
 func (r *Reconciler) write(ctx context.Context, pool string, w write) error {
 	var err error
 	if w.remove {
-		err = r.leases.Delete(ctx, w.lease)
+		err = r.Leases.Delete(ctx, w.lease)
 	} else {
-		_, err = r.leases.Write(ctx, w.lease)
+		_, err = r.Leases.Write(ctx, w.lease)
 	}
 	if !errors.Is(err, store.ErrConflict) {
 		return err
 	}
-	_ = r.leases.Refetch(ctx, w.lease) // the watch delivers it if it cannot be read now
+	_ = r.Leases.Refetch(ctx, w.lease) // the watch delivers it if it cannot be read now
 	r.invalidate(pool)
-	r.queue.Enqueue(pool, conditions.WriteDelay)
+	r.Queue.Enqueue(pool, conditions.WriteDelay)
 	return nil
 }
 

@@ -60,7 +60,7 @@ func TestDueSweepsLargePools(t *testing.T) {
 				a = a.Next()
 			}
 			var removed []netip.Addr
-			for _, w := range (&Reconciler{index: index}).due(o, p, time.Unix(1_800_000_000, 0)) {
+			for _, w := range (&Reconciler{Config: Config{Index: index}}).due(o, p, time.Unix(1_800_000_000, 0)) {
 				if !w.remove {
 					t.Fatalf("a write of %s is due", w.lease.Addr)
 				}
@@ -95,7 +95,7 @@ func TestDueSparesWhatRests(t *testing.T) {
 				index.Feed.Watched(lease.Lease{Addr: a, Params: p.Params(), Version: uint64(i + 1), Updated: given})
 				a = a.Next()
 			}
-			r := &Reconciler{index: index}
+			r := &Reconciler{Config: Config{Index: index}}
 			if writes := r.due(&v1.BCSNetPool{}, p, given.Add(time.Minute-1)); len(writes) != 0 {
 				t.Errorf("%d writes are due while the addresses rest", len(writes))
 			}

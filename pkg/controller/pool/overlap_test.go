@@ -35,8 +35,10 @@ func newOverlapping(t testing.TB, addresses int) *overlapping {
 	}
 	leads := leading(t)
 	o := &overlapping{Reconciler: &Reconciler{
-		index: index, leases: leases, leads: leads, queue: NewQueue(leads, index.Pools),
-		budget:   conditions.NewBudget(time.Now),
+		Config: Config{
+			Index: index, Leases: leases, Terms: leads, Queue: NewQueue(leads, index.Pools),
+			Budget: conditions.NewBudget(time.Now),
+		},
 		compared: map[string]comparison{}, full: map[string]struct{}{},
 	}}
 	for i, name := range []string{"older", "newer"} {
@@ -73,16 +75,16 @@ func addressOf(i int) netip.Addr {
 // change has the watch deliver a lease of the older pool.
 func (o *overlapping) change(i int, s lease.State) {
 	o.version++
-	p, _ := o.index.Pools.Get("older")
-	o.index.Feed.Watched(lease.Lease{Addr: addressOf(i), Params: p.Params(), State: s, Version: o.version})
+	p, _ := o.Index.Pools.Get("older")
+	o.Index.Feed.Watched(lease.Lease{Addr: addressOf(i), Params: p.Params(), State: s, Version: o.version})
 }
 
 // arranged reconciles the objects of both pools, and counts those that were looked at.
 func (o *overlapping) arranged(t testing.TB) (looked int) {
 	t.Helper()
 	for _, object := range o.objects {
-		p, _ := o.index.Pools.Get(object.Name)
-		if !o.isUpToDate(p, o.index.Pools.ServedRevision(p.Name)) {
+		p, _ := o.Index.Pools.Get(object.Name)
+		if !o.isUpToDate(p, o.Index.Pools.ServedRevision(p.Name)) {
 			looked++
 		}
 		if _, err := o.arrange(context.Background(), object, p); err != nil {
@@ -105,15 +107,15 @@ func TestLeasesOfOverlappingPools(t *testing.T) {
 			t.Fatalf("after release %d the objects of %d pools are looked at, want none", i, looked)
 		}
 	}
-	p, _ := o.index.Pools.Get("newer")
+	p, _ := o.Index.Pools.Get("newer")
 	p.Created, p.Generation = time.Unix(1_600_000_000, 0), 2
-	o.Changed(p.Name, func() { o.index.Pools.SetPool(p) })
+	o.Changed(p.Name, func() { o.Index.Pools.SetPool(p) })
 	o.objects[1].Generation = 2
 	o.arranged(t)
 	for i := range 32 { // the last release leaves nothing that has the older pool serve what both have
 		o.change(i, lease.Available)
 	}
-	if name, _ := o.index.Pools.PoolOf(addressOf(0)); name != "newer" {
+	if name, _ := o.Index.Pools.PoolOf(addressOf(0)); name != "newer" {
 		t.Fatalf("pool %s serves what both have", name)
 	}
 	if looked := o.arranged(t); looked != 2 {

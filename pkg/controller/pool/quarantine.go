@@ -56,8 +56,7 @@ func (q *Quarantines) pass(ctx context.Context) {
 		case freed:
 			q.Log.Info("a quarantine is over", "address", l.Addr.String(), "mac", l.Conflict.MAC)
 			q.Event(ctx, l, corev1.EventTypeNormal, v1.ReasonQuarantineEnded, "Free",
-				"the quarantine of "+l.Addr.String()+
-					" is over: "+l.Conflict.MAC+" answered for it")
+				"the quarantine of "+l.Addr.String()+" is over: "+l.Conflict.MAC+" answered for it")
 		}
 	}
 }

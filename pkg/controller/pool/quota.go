@@ -92,7 +92,7 @@ func (r *Reconciler) emitQuotaEvents(pool *v1.BCSNetPool, uses []ipam.NamespaceU
 	for _, u := range fresh {
 		// Events about the same objects would be counted as one, whatever their messages.
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: u.Namespace}}
-		r.events.Eventf(pool, namespace, corev1.EventTypeWarning, v1.ReasonQuotaNearlyReached,
+		r.Events.Eventf(pool, namespace, corev1.EventTypeWarning, v1.ReasonQuotaNearlyReached,
 			v1.ConditionQuotaNearlyReached,
 			"namespace %s has %d of the %d addresses of pool %s that it may have; see: bcsnetctl usage %s --by "+
 				"namespace; raise its quota: bcsnetctl pool set %s --quota %s=N",

@@ -37,16 +37,7 @@ const (
 
 // Reconciler makes the objects and the status of a pool match its spec.
 type Reconciler struct {
-	client  client.Client
-	index   *index.Index
-	leases  *store.Client
-	events  events.EventRecorder
-	leads   *leadership.Terms
-	log     *slog.Logger
-	ready   func() error
-	queue   *Queue
-	breaker *gc.Breaker
-	budget  *conditions.Budget
+	Config
 
 	mu sync.Mutex
 	// compared has, by pool, the last comparison that found all objects to match.
@@ -84,11 +75,8 @@ type comparison struct {
 // New returns a reconciler that receives every change of the index. It does nothing before its Setup.
 func New(o Config) *Reconciler {
 	r := &Reconciler{
-		client: o.Client, index: o.Index, leases: o.Leases, events: o.Events, leads: o.Terms, queue: o.Queue,
-		breaker: o.Breaker,
-		budget:  o.Budget, ready: o.Ready, log: o.Log,
-		compared: map[string]comparison{}, full: map[string]struct{}{}, nearQuota: map[string]map[string]bool{},
-		withheld: map[string]withheld{},
+		Config: o, compared: map[string]comparison{}, full: map[string]struct{}{},
+		nearQuota: map[string]map[string]bool{}, withheld: map[string]withheld{},
 	}
 	o.Index.Feed.Subscribe(r.leaseChanged)
 	o.Terms.OnTerm(r.onTerm)
@@ -97,12 +85,12 @@ func New(o Config) *Reconciler {
 
 // Setup registers the reconciler for every change of a pool and, gathered, of its leases.
 func (r *Reconciler) Setup(mgr ctrl.Manager) error {
-	return r.queue.Serve(mgr, "pool", &v1.BCSNetPool{}, r)
+	return r.Queue.Serve(mgr, "pool", &v1.BCSNetPool{}, r)
 }
 
 // onTerm queues all pools at the beginning of a term, and forgets the data of an earlier term.
 func (r *Reconciler) onTerm(ctx context.Context) error {
-	if !leadership.AwaitReady(ctx, r.ready) {
+	if !leadership.AwaitReady(ctx, r.Ready) {
 		return nil
 	}
 	r.mu.Lock()
@@ -110,27 +98,27 @@ func (r *Reconciler) onTerm(ctx context.Context) error {
 	clear(r.nearQuota)
 	clear(r.withheld)
 	r.mu.Unlock()
-	r.queue.Open(ctx)
-	for _, p := range r.index.Pools.All() {
-		r.queue.Enqueue(p.Name, 0)
+	r.Queue.Open(ctx)
+	for _, p := range r.Index.Pools.All() {
+		r.Queue.Enqueue(p.Name, 0)
 	}
 	// Pools that were deleted while nobody led may have left objects.
-	for _, l := range r.index.Leases.Find(func(l lease.Lease) bool {
-		_, known := r.index.Pools.Get(l.Pool)
+	for _, l := range r.Index.Leases.Find(func(l lease.Lease) bool {
+		_, known := r.Index.Pools.Get(l.Pool)
 		return !known
 	}) {
-		r.queue.Enqueue(l.Pool, 0)
+		r.Queue.Enqueue(l.Pool, 0)
 	}
 	return nil
 }
 
 // leaseChanged handles a change of the index. The full comparison at the beginning of a term covers earlier changes.
 func (r *Reconciler) leaseChanged(old, l lease.Lease) {
-	if !r.leads.Leading() {
+	if !r.Terms.Leading() {
 		return
 	}
-	serving, _ := r.index.Pools.PoolOf(l.Addr)
-	whole := r.index.Pools.CountedAs(l.Pool) // the numbers of a block count for this pool
+	serving, _ := r.Index.Pools.PoolOf(l.Addr)
+	whole := r.Index.Pools.CountedAs(l.Pool) // the numbers of a block count for this pool
 	concerned := []string{whole}
 	for _, name := range []string{l.Pool, old.Pool, serving} {
 		if !slices.Contains(concerned, name) {
@@ -140,19 +128,18 @@ func (r *Reconciler) leaseChanged(old, l lease.Lease) {
 	gone := l.Version == 0
 	misplaced := gone || l.State == lease.Available && serving != l.Pool
 	if l.State != old.State && r.servesOthers(whole) {
-		for _, o := range r.index.Pools.Overlaps(whole) {
+		for _, o := range r.Index.Pools.Overlaps(whole) {
 			if !slices.Contains(concerned, o.Other) {
 				concerned = append(concerned, o.Other)
 			}
 		}
 	}
 	if !misplaced && !slices.ContainsFunc(concerned, func(name string) bool {
-		return name != whole &&
-			name != l.Pool
+		return name != whole && name != l.Pool
 	}) {
-		r.queue.Enqueue(whole, r.patience(whole))
-		if block, _ := r.index.Pools.Get(l.Pool); block.Block && block.Terminating { // it waits for its own leases
-			r.queue.Enqueue(l.Pool, conditions.WriteDelay)
+		r.Queue.Enqueue(whole, r.patience(whole))
+		if block, _ := r.Index.Pools.Get(l.Pool); block.Block && block.Terminating { // it waits for its own leases
+			r.Queue.Enqueue(l.Pool, conditions.WriteDelay)
 		}
 		return
 	}
@@ -160,7 +147,7 @@ func (r *Reconciler) leaseChanged(old, l lease.Lease) {
 		if misplaced {
 			r.invalidate(name)
 		}
-		r.queue.Enqueue(name, conditions.WriteDelay)
+		r.Queue.Enqueue(name, conditions.WriteDelay)
 	}
 }
 
@@ -170,7 +157,7 @@ func (r *Reconciler) servesOthers(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s, ok := r.compared[name]
-	return ok && s.served != r.index.Pools.ServedRevision(name)
+	return ok && s.served != r.Index.Pools.ServedRevision(name)
 }
 
 // patience returns the time after which a pool with changed numbers is reconciled: at once if it has become full or has
@@ -179,8 +166,8 @@ func (r *Reconciler) patience(name string) time.Duration {
 	r.mu.Lock()
 	_, full := r.full[name]
 	r.mu.Unlock()
-	turned := full != (r.index.Pools.Counts(name, r.leases.Now()).Free == 0)
-	wait, isEdge := r.budget.Until(poolStatus(name))
+	turned := full != (r.Index.Pools.Counts(name, r.Leases.Now()).Free == 0)
+	wait, isEdge := r.Budget.Until(poolStatus(name))
 	if turned && !isEdge {
 		return 0
 	}
@@ -189,7 +176,7 @@ func (r *Reconciler) patience(name string) time.Duration {
 
 // forget removes the data of a deleted pool.
 func (r *Reconciler) forget(name string) {
-	r.budget.Forget(poolStatus(name))
+	r.Budget.Forget(poolStatus(name))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.full, name)
@@ -205,16 +192,16 @@ func (r *Reconciler) Changed(name string, change func()) {
 	affected := r.beside(name)
 	change()
 	affected = append(append(affected, r.beside(name)...), name)
-	for _, name := range append(affected, r.index.Pools.BlocksOf(name)...) { // blocks inherit its values
+	for _, name := range append(affected, r.Index.Pools.BlocksOf(name)...) { // blocks inherit its values
 		r.invalidate(name)
-		r.queue.Enqueue(name, 0)
+		r.Queue.Enqueue(name, 0)
 	}
 }
 
 // beside returns the names of the pools that depend on a pool.
 func (r *Reconciler) beside(name string) []string {
-	names := r.index.Pools.Relatives(name)
-	for _, o := range r.index.Pools.Overlaps(name) {
+	names := r.Index.Pools.Relatives(name)
+	for _, o := range r.Index.Pools.Overlaps(name) {
 		names = append(names, o.Other)
 	}
 	return names
@@ -230,33 +217,33 @@ func (r *Reconciler) invalidate(name string) {
 // counted as one, whatever their messages.
 func (r *Reconciler) EventOfAddress(ctx context.Context, l lease.Lease, kind, reason, action, note string) {
 	var pool v1.BCSNetPool
-	if err := r.client.Get(ctx, types.NamespacedName{Name: l.Pool}, &pool); err != nil {
+	if err := r.Client.Get(ctx, types.NamespacedName{Name: l.Pool}, &pool); err != nil {
 		return // a lease outlives its pool
 	}
 	address := &v1.BCSNetIP{ObjectMeta: metav1.ObjectMeta{Name: ipaddr.ObjectName(l.Addr)}}
-	r.events.Eventf(&pool, address, kind, reason, action, "%s", conditions.Clip(note, conditions.MaxNote))
+	r.Events.Eventf(&pool, address, kind, reason, action, "%s", conditions.Clip(note, conditions.MaxNote))
 }
 
 // Reconcile reconciles one pool.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	ctx, leave, leads := r.leads.Join(ctx)
+	ctx, leave, leads := r.Terms.Join(ctx)
 	if !leads {
 		return reconcile.Result{}, nil
 	}
 	defer leave()
-	if r.ready() != nil {
+	if r.Ready() != nil {
 		// The feeds lag, which is not an error of this pool.
 		return reconcile.Result{RequeueAfter: leadership.NotReadyDelay}, nil
 	}
 	var pool v1.BCSNetPool
-	switch err := r.client.Get(ctx, req.NamespacedName, &pool); {
+	switch err := r.Client.Get(ctx, req.NamespacedName, &pool); {
 	case apierrors.IsNotFound(err):
 		r.forget(req.Name)
 		return reconcile.Result{}, r.tidy(ctx, req.Name)
 	case err != nil:
 		return reconcile.Result{}, err
 	}
-	known, ok := r.index.Pools.Get(pool.Name)
+	known, ok := r.Index.Pools.Get(pool.Name)
 	if !ok || !store.Known(known, &pool) {
 		return reconcile.Result{RequeueAfter: behindDelay}, nil
 	}
@@ -277,7 +264,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("pool %s: %w", pool.Name, err)
 	}
 	wait, err := r.publish(ctx, &pool, known,
-		view{left: left, failure: workErr, rebuilding: r.index.Pools.Rebuilding(pool.Name), carving: carving})
+		view{left: left, failure: workErr, rebuilding: r.Index.Pools.Rebuilding(pool.Name), carving: carving})
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -295,8 +282,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // nextLook returns the time after which an up-to-date pool is reconciled again: soon after the cooldown of its next
 // address ends, because that causes no event.
 func (r *Reconciler) nextLook(name string) time.Duration {
-	now := r.leases.Now()
-	counts := r.index.Pools.Counts(name, now)
+	now := r.Leases.Now()
+	counts := r.Index.Pools.Counts(name, now)
 	if counts.Cooling == 0 {
 		return fullPass
 	}
@@ -312,7 +299,7 @@ func (r *Reconciler) addFinalizer(ctx context.Context, pool *v1.BCSNetPool, know
 	if known.Block {
 		changed.Spec.Materialize = v1.MaterializeOnDemand
 	}
-	err = r.client.Patch(ctx, changed, client.MergeFromWithOptions(pool, client.MergeFromWithOptimisticLock{}))
+	err = r.Client.Patch(ctx, changed, client.MergeFromWithOptions(pool, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return true, nil
 	}

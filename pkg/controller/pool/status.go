@@ -54,34 +54,34 @@ func (r *Reconciler) publish(
 		// Addresses that drained before are not a part of the deletion, whose Draining condition begins with it.
 		meta.RemoveStatusCondition(&next.Status.Conditions, v1.ConditionDraining)
 	}
-	uses := r.index.Pools.QuotaUse(p.Name)
-	v.matched, v.selected = r.index.Pools.Selection(p.Name)
+	uses := r.Index.Pools.QuotaUse(p.Name)
+	v.matched, v.selected = r.Index.Pools.Selection(p.Name)
 	r.fill(next, p, v, uses)
 	r.emitQuotaEvents(pool, uses)
-	if wait := r.budget.Ask(poolStatus(p.Name), conditions.UrgencyOfPool(&pool.Status, &next.Status)); wait > 0 ||
+	if wait := r.Budget.Ask(poolStatus(p.Name), conditions.UrgencyOfPool(&pool.Status, &next.Status)); wait > 0 ||
 		equality.Semantic.DeepEqual(pool.Status, next.Status) {
 		return wait, nil
 	}
-	next.Status.UpdateTime = store.FormatTime(r.leases.Now())
+	next.Status.UpdateTime = store.FormatTime(r.Leases.Now())
 	base := pool.DeepCopy()
 	if base.Status.UpdateTime == "" { // a patch omits unchanged fields: write the zeros once
 		base.Status.Capacity, base.Status.Available, base.Status.Cooling = -1, -1, -1
 		base.Status.Active, base.Status.Reserved, base.Status.Hosts = -1, -1, -1
 	}
-	if err := r.client.Status().Patch(ctx, next,
+	if err := r.Client.Status().Patch(ctx, next,
 		client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			return conditions.WriteDelay, nil // a newer version is coming
 		}
 		return 0, fmt.Errorf("writing the status of pool %s: %w", pool.Name, err)
 	}
-	conditions.EmitTurned(r.events, next, pool.Status.Conditions, next.Status.Conditions)
+	conditions.EmitTurned(r.Events, next, pool.Status.Conditions, next.Status.Conditions)
 	*pool = *next
 	return 0, nil
 }
 
 func (r *Reconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view, uses []ipam.NamespaceUse) {
-	counts := r.index.Pools.Counts(p.Name, r.leases.Now())
+	counts := r.Index.Pools.Counts(p.Name, r.Leases.Now())
 	r.mu.Lock()
 	if delete(r.full, p.Name); counts.Free == 0 {
 		r.full[p.Name] = struct{}{}
@@ -90,10 +90,10 @@ func (r *Reconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view, uses []ipam.
 	s := &pool.Status
 	s.Capacity, s.Available = saturate(counts.Capacity), saturate(counts.Free)
 	s.Active, s.Reserved, s.Cooling = int64(counts.Active), int64(counts.Reserved), saturate(counts.Cooling)
-	s.Hosts = int64(r.index.Pools.HostCount(p.Name))
+	s.Hosts = int64(r.Index.Pools.HostCount(p.Name))
 	s.ObservedGeneration, s.Carved = pool.Generation, v.carving.carved
 	if counts.Served == 0 { // else nobody needs this list of possibly thousands
-		v.children = r.index.Pools.Children(p.Name)
+		v.children = r.Index.Pools.Children(p.Name)
 	}
 	switch {
 	case v.waiting != "":
@@ -105,19 +105,19 @@ func (r *Reconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view, uses []ipam.
 	}
 	all := []metav1.Condition{
 		r.readyCondition(pool, p, counts, v), exhaustedCondition(p, counts),
-		overlapCondition(r.index.Pools.Overlaps(p.Name)), drainingCondition(r.index.Pools.Draining(p.Name), v),
+		overlapCondition(r.Index.Pools.Overlaps(p.Name)), drainingCondition(r.Index.Pools.Draining(p.Name), v),
 	}
 	if notable := v1.Notable(all); notable != "" && all[0].Status == metav1.ConditionTrue {
 		all[0].Reason = notable
 	}
-	if n, why := r.breaker.Waiting(p.Name); n > 0 ||
+	if n, why := r.Breaker.Waiting(p.Name); n > 0 ||
 		meta.FindStatusCondition(s.Conditions, v1.ConditionCollectionPaused) != nil {
 		all = append(all, collectionCondition(n, why))
 	}
 	all = append(all, quotaConditions(p, uses, s.Conditions)...)
 	for _, c := range all {
 		c.ObservedGeneration = pool.Generation
-		c.LastTransitionTime = metav1.NewTime(r.leases.Now())
+		c.LastTransitionTime = metav1.NewTime(r.Leases.Now())
 		meta.SetStatusCondition(&s.Conditions, c)
 	}
 }

@@ -54,8 +54,6 @@ output; with --no-headers it is the first word.`,
 	return cmd
 }
 
-func (v *ipAllocate) Complete([]string) error { return nil }
-
 func (v *ipAllocate) Validate() error {
 	switch {
 	case v.pool == "":
@@ -81,11 +79,7 @@ func (v *ipAllocate) Run(ctx context.Context) error {
 	if err := resource.FitLengths(ctx, v.App, []string{v.address}); err != nil {
 		return err
 	}
-	api, err := resource.NewPools(v.App)
-	if err != nil {
-		return err
-	}
-	if _, err := api.Get(ctx, v.pool); err != nil {
+	if _, err := resource.OnePool(ctx, v.App, v.pool); err != nil {
 		return err
 	}
 	resource.OutlivePipes()

@@ -73,7 +73,6 @@ func (v *ipDescribe) Run(ctx context.Context) error {
 	return v.write(views)
 }
 
-// write prints the sections of each address.
 func (v *ipDescribe) write(views []view.Address) error {
 	var b bytes.Buffer
 	for i, one := range views {
@@ -96,12 +95,11 @@ func (v *ipDescribe) print(views []view.Address) error {
 	var items []unstructured.Unstructured
 	for _, one := range views {
 		if one.Stored == nil {
-			one.Stored = &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": app.ProgramName + "/v1", "kind": "Address",
+			one.Stored = printer.NewView("Address", map[string]any{
 				"metadata": map[string]any{"name": ipaddr.ObjectName(one.Addr)},
 				"address":  one.Addr.String(), "state": one.State.String(), "pool": one.Serving.Name,
 				"problem": one.Why(),
-			}}
+			})
 		}
 		items = append(items, *one.Stored)
 	}

@@ -130,10 +130,8 @@ func (v *ipFind) what() string {
 }
 
 func (v *ipFind) nothing() error {
-	var looked []string
-	for _, k := range v.kinds() {
-		looked = append(looked, strings.TrimPrefix(humanize.Plural(2, k.Noun), "2 "))
-	}
+	looked := app.Map(v.kinds(),
+		func(k view.FindKind) string { return strings.TrimPrefix(humanize.Plural(2, k.Noun), "2 ") })
 	f := app.Refuse(ipam.ReasonNotFound, "no address %s has to do with %q: looked for %s in %s", v.what(), v.text,
 		strings.Join(looked, ", "), v.Where())
 	if a, err := ipaddr.ParseAddr(v.text); err == nil {

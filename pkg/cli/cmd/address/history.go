@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
@@ -137,11 +136,11 @@ func (v *ipHistory) Run(ctx context.Context) error {
 		v.Say.Note("%s", note)
 	}
 	if err := printer.Sorted(&v.output.Sort, h.Rows,
-		func(r view.Past) (printer.SortKey, error) { return v.output.Sort.Key(pastObject(r)) }); err != nil {
+		func(r view.Past) (printer.SortKey, error) { return v.output.Sort.Key(pastFields(r)) }); err != nil {
 		return err
 	}
 	if v.output.Printer != nil {
-		return v.output.Object(v.Out, pastObjects(h.Rows))
+		return v.output.Object(v.Out, printer.NewViews("AddressHistory", h.Rows, pastFields))
 	}
 	return printer.NewTable(&v.output, pastColumns()).Write(v.Out, h.Rows)
 }
@@ -164,23 +163,11 @@ func pastColumns() []printer.Column[view.Past] {
 	}
 }
 
-// pastObjects returns the list for -o json and similar formats. The cluster has no such kind: it is a view.
-func pastObjects(rows []view.Past) *unstructured.UnstructuredList {
-	l := &unstructured.UnstructuredList{Object: map[string]any{
-		"apiVersion": app.ProgramName + "/v1", "kind": "AddressHistoryList",
-	}}
-	for _, r := range rows {
-		l.Items = append(l.Items, unstructured.Unstructured{Object: pastObject(r)})
-	}
-	return l
-}
-
-func pastObject(r view.Past) map[string]any {
+// pastFields returns the fields of a row for -o json and similar formats.
+func pastFields(r view.Past) map[string]any {
 	return map[string]any{
-		"apiVersion": app.ProgramName + "/v1", "kind": "AddressHistory",
 		"address": r.Addr.String(), "current": r.Current, "since": resource.TimeText(r.Since),
-		"until":  resource.TimeText(r.Until),
-		"holder": r.Holder, "pool": r.Pool, "host": resource.AddrText(r.Host), "what": r.Verb, "by": r.By,
-		"reason": r.Reason,
+		"until": resource.TimeText(r.Until), "holder": r.Holder, "pool": r.Pool, "host": resource.AddrText(r.Host),
+		"what": r.Verb, "by": r.By, "reason": r.Reason,
 	}
 }

@@ -81,8 +81,6 @@ func (v *addressList) command(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-func (v *addressList) Complete([]string) error { return nil }
-
 func (v *addressList) Validate() error {
 	if v.query.OnlyOutdated && v.output.Watch {
 		return app.Usagef("--outdated and --watch exclude each other: a lease is outdated by a change of its pool, " +

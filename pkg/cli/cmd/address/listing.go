@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -119,10 +120,7 @@ func (l *listing) end() error {
 
 func (l *listing) print(rows []resource.LeaseRow) error {
 	if l.output.Printer == nil {
-		leases := make([]lease.Lease, 0, len(rows))
-		for _, r := range rows {
-			leases = append(leases, *r.Lease)
-		}
+		leases := app.Map(rows, func(r resource.LeaseRow) lease.Lease { return *r.Lease })
 		return l.table.Write(l.w, leases)
 	}
 	if l.stream != nil {

@@ -156,7 +156,6 @@ func (v *ipRelease) Run(ctx context.Context) (err error) {
 	return v.end(ctx, j)
 }
 
-// find reads the named or selected leases.
 func (v *ipRelease) find(ctx context.Context) ([]lease.Lease, error) {
 	if v.by != nil {
 		return v.by.find(ctx, v)

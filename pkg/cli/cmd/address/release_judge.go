@@ -146,7 +146,6 @@ func (v *ipRelease) check(ctx context.Context, j *judgement) error {
 	return nil
 }
 
-// refusal returns why an address is not released.
 func (v *ipRelease) refusal(f finding) error {
 	again := "bcsnetctl ip release " + f.Addr.String()
 	if v.by != nil {

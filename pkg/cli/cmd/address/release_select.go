@@ -68,10 +68,7 @@ func ofNetwork(ctx context.Context, v *ipRelease) ([]lease.Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, p := range in {
-		names = append(names, p.Name)
-	}
+	names := app.Map(in, func(p resource.Pool) string { return p.Name })
 	return v.heldIn(ctx, resource.LeasePools(all, names, true))
 }
 
@@ -92,11 +89,7 @@ func ofPool(ctx context.Context, v *ipRelease) ([]lease.Lease, error) {
 	if err != nil || len(held) > 0 {
 		return held, err
 	}
-	api, err := resource.NewPools(v.App)
-	if err != nil {
-		return nil, err
-	}
-	_, err = api.Get(ctx, v.word)
+	_, err = resource.OnePool(ctx, v.App, v.word)
 	return nil, err
 }
 

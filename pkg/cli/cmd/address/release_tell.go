@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
@@ -36,10 +37,7 @@ func (v *ipRelease) announce(j *judgement) {
 	if counted {
 		v.Say.Start("%s %s: %s", v.by.name, v.word, sums(slices.Concat(j.ends, j.stays)))
 	}
-	var ends []leasing.Ending
-	for _, f := range j.ends {
-		ends = append(ends, v.ending(f))
-	}
+	ends := app.Map(j.ends, v.ending)
 	leasing.Announce(v.App, ends)
 	if n := len(j.free); n > 0 {
 		v.Say.Note("%s %s free already", resource.Spell(ipaddr.SetOfAddrs(distinct(leasesOf(j.free))...)),
@@ -103,7 +101,6 @@ func losers(all []finding) (names []string) {
 	return names
 }
 
-// ending describes the effect of releasing an address.
 func (v *ipRelease) ending(f finding) leasing.Ending {
 	l := f.Lease
 	what := fmt.Sprintf("%s of pool %s: ", l.Addr, l.Pool)

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 	"go4.org/netipx"
 	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
@@ -97,7 +96,7 @@ func (v *ipFree) Run(ctx context.Context) error {
 		}
 	}
 	if v.output.Printer != nil {
-		return v.output.Object(v.Out, runObjects(shown))
+		return v.output.Object(v.Out, printer.NewViews("FreeRange", shown, runFields))
 	}
 	if err := printer.NewTable(&v.output, runColumns()).Write(v.Out, shown); err != nil {
 		return err
@@ -155,17 +154,10 @@ func runColumns() []printer.Column[run] {
 	}
 }
 
-// runObjects returns the list for -o json and similar formats. The cluster has no such kind: it is a view.
-func runObjects(rows []run) *unstructured.UnstructuredList {
-	l := &unstructured.UnstructuredList{Object: map[string]any{
-		"apiVersion": app.ProgramName + "/v1", "kind": "FreeRangeList",
-	}}
-	for _, r := range rows {
-		l.Items = append(l.Items, unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": app.ProgramName + "/v1", "kind": "FreeRange", "pool": r.pool,
-			"range": ipaddr.FormatRange(r.IPRange), "from": r.From().String(), "to": r.To().String(),
-			"addresses": app.Saturated(r.size()),
-		}})
+// runFields returns the fields of a row for -o json and similar formats.
+func runFields(r run) map[string]any {
+	return map[string]any{
+		"pool": r.pool, "range": ipaddr.FormatRange(r.IPRange), "from": r.From().String(), "to": r.To().String(),
+		"addresses": app.Saturated(r.size()),
 	}
-	return l
 }

@@ -58,7 +58,6 @@ func watchLeases(
 	})
 }
 
-// countText counts addresses by state.
 func countText(counts map[lease.State]int) string {
 	total := 0
 	var parts []string
@@ -74,7 +73,6 @@ func countText(counts map[lease.State]int) string {
 	return humanize.Plural(total, "address") + ": " + strings.Join(parts, ", ")
 }
 
-// useText counts the addresses in use.
 func useText(counts map[lease.State]int) string {
 	return humanize.Plural(counts[lease.Active], "address") + " in use"
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -85,10 +86,7 @@ func (v *nodesVerb) Validate() error {
 	case len(v.names) > 0 && v.which.Labels != "":
 		return app.Usagef("nodes are named, or selected by --selector, not both")
 	}
-	if err := v.which.Validate(); err != nil {
-		return err
-	}
-	return v.output.Validate()
+	return cmp.Or(v.which.Validate(), v.output.Validate())
 }
 
 func (v *nodesVerb) Run(ctx context.Context) error {
@@ -128,7 +126,6 @@ func (v *nodesVerb) prepare(ctx context.Context) (*run, error) {
 	return r, nil
 }
 
-// announce says what a run would do.
 func (v *nodesVerb) announce(r *run) {
 	for _, t := range r.targets {
 		if t.Failure != nil {
@@ -151,7 +148,19 @@ func (v *nodesVerb) sumUp(nodes []nodecheck.Node, findings []nodecheck.Finding) 
 	return nil
 }
 
-// wasInterrupted reports whether the user interrupted the command.
 func wasInterrupted(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, context.Canceled)
+}
+
+// New returns the command check.
+func New(s *app.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "check", GroupID: "other",
+		Short: "Try out whether nodes give pods working addresses",
+		Long: `Try out, with pods that are deleted at the end, whether nodes give pods working
+addresses. To look for what is wrong without any pod: bcsnetctl doctor.`,
+		Example: `  bcsnetctl check nodes`,
+	}
+	cmd.AddCommand(newNodes(s))
+	return cmd
 }

@@ -51,7 +51,6 @@ func (r rights) String() string {
 	return [...]string{"NET_RAW", "the capabilities that the runtime gives to all", "no capability"}[r]
 }
 
-// security returns the security context for the rights.
 func (r rights) security() *corev1.SecurityContext {
 	s := &corev1.SecurityContext{
 		AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
@@ -98,7 +97,6 @@ func (r *run) pod(t *target) *corev1.Pod {
 	return p
 }
 
-// planVolume returns the volume that contains the plan.
 func planVolume() corev1.Volume {
 	file := corev1.DownwardAPIVolumeFile{Path: planFile, FieldRef: &corev1.ObjectFieldSelector{
 		FieldPath: "metadata.annotations['" + ours(annotationPlan) + "']",

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedappsv1 "k8s.io/client-go/kubernetes/typed/apps/v1"
-	typedauthorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
@@ -67,11 +66,7 @@ func (r *run) choosePool(ctx context.Context) error {
 	if r.pool == "" {
 		return nil
 	}
-	api, err := resource.NewPools(r.App)
-	if err != nil {
-		return err
-	}
-	p, err := api.Get(ctx, r.pool)
+	p, err := resource.OnePool(ctx, r.App, r.pool)
 	if err != nil {
 		return err
 	}
@@ -86,30 +81,17 @@ func (r *run) choosePool(ctx context.Context) error {
 // checkRights refuses a user who lacks a needed right. It runs before the check creates objects that the user could not
 // delete.
 func (r *run) checkRights(ctx context.Context) error {
-	reviews, err := typedauthorizationv1.NewForConfig(r.Config)
-	if err != nil {
+	verbs := []string{"create", "get", "list", "patch", "delete"}
+	wanted := app.Map(verbs, func(verb string) authorizationv1.ResourceAttributes {
+		return authorizationv1.ResourceAttributes{Namespace: r.in.Name, Verb: verb, Resource: "pods"}
+	})
+	missing, err := resource.Rights(wanted).Missing(ctx, r.App)
+	if err != nil || len(missing) == 0 {
 		return err
 	}
-	verbs := []string{"create", "get", "list", "patch", "delete"}
-	var missing []string
-	for _, verb := range verbs {
-		review, err := reviews.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Namespace: r.in.Name, Verb: verb, Resource: "pods",
-			}},
-		}, metav1.CreateOptions{})
-		if err != nil {
-			return err
-		}
-		if !review.Status.Allowed {
-			missing = append(missing, verb)
-		}
-	}
-	if missing == nil {
-		return nil
-	}
+	lacks := app.Map(missing, func(right authorizationv1.ResourceAttributes) string { return right.Verb })
 	return app.Refuse(ipam.ReasonForbidden, "your user may not %s pods in namespace %s",
-		strings.Join(missing, ", "), r.in.Name).
+		strings.Join(lacks, ", "), r.in.Name).
 		WithHint("an administrator gives the right: kubectl -n %s create role bcsnet-check --verb=%s "+
 			"--resource=pods, and kubectl -n %s create rolebinding bcsnet-check --role=bcsnet-check --user=YOU",
 			r.in.Name, strings.Join(verbs, ","), r.in.Name)

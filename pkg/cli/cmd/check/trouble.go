@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/nodecheck"
 )
@@ -77,22 +77,12 @@ func pluginSentence(note string) (cause, hint string) {
 
 // troubles reads the warnings about pods of the namespace, by the UID of the pod.
 func (r *run) troubles(ctx context.Context) (map[types.UID]*trouble, error) {
-	c, err := r.Dynamic()
-	if err != nil {
-		return nil, err
-	}
-	all, err := resource.ListPages(ctx, c.Resource(resource.EventResource()).Namespace(r.in.Name), metav1.ListOptions{
-		FieldSelector: "type=" + corev1.EventTypeWarning + ",regarding.kind=Pod",
-	})
+	all, err := resource.ListEvents(ctx, r.App, r.in.Name, "type="+corev1.EventTypeWarning+",regarding.kind=Pod")
 	if err != nil {
 		return nil, err
 	}
 	out := map[types.UID]*trouble{}
-	for i := range all {
-		e, err := resource.ReadEvent(&all[i])
-		if err != nil {
-			return nil, err
-		}
+	for _, e := range all {
 		x := out[e.Regarding.UID]
 		if x == nil {
 			x = &trouble{}
@@ -158,9 +148,6 @@ func isServing(pod *corev1.Pod) bool {
 }
 
 func podIPs(pod *corev1.Pod) string {
-	var out []string
-	for _, ip := range pod.Status.PodIPs {
-		out = append(out, ip.IP)
-	}
+	out := app.Map(pod.Status.PodIPs, func(ip corev1.PodIP) string { return ip.IP })
 	return strings.Join(out, " and ")
 }

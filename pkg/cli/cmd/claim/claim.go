@@ -12,7 +12,6 @@ func New(s *app.App) *cobra.Command {
 		Use: "claim", Aliases: []string{"claims"}, GroupID: "objects",
 		Short: "Addresses that are kept for workloads",
 	}
-	cmd.AddCommand(
-		newList(s), newDescribe(s), newCreate(s), newResize(s), newRelease(s), newDelete(s))
+	cmd.AddCommand(newList(s), newDescribe(s), newCreate(s), newResize(s), newRelease(s), newDelete(s))
 	return cmd
 }

@@ -8,9 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
@@ -186,18 +184,8 @@ func (v *claimCreate) warnOfOwner(ctx context.Context, w workload.Workload) erro
 }
 
 func (v *claimCreate) create(ctx context.Context, api *resource.Claims) (*unstructured.Unstructured, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v.object)
-	if err != nil {
-		return nil, err
-	}
-	o := &unstructured.Unstructured{Object: content}
-	unstructured.RemoveNestedField(o.Object, "status")
-	o.SetGroupVersionKind(v1.GroupVersion.WithKind(resource.ClaimKind))
-	if v.DryRun == app.DryRunClient {
-		return o, nil
-	}
-	created, err := api.API.Namespace(v.object.Namespace).Create(ctx, o,
-		metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
+	in := api.API.Namespace(v.object.Namespace)
+	created, err := resource.CreateOurs(ctx, v.App, in, resource.ClaimKind, &v.object)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return nil, app.Refuse(app.ReasonClaimExists, "there is a claim %s/%s already", v.object.Namespace,

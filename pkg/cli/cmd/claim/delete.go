@@ -2,12 +2,10 @@ package claim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -19,11 +17,9 @@ import (
 
 type claimDelete struct {
 	*app.App
-	in      resource.InNamespace
-	args    []string
-	yes     bool
-	wait    bool
-	timeout time.Duration
+	deletion follow.Deletion
+	in       resource.InNamespace
+	args     []string
 }
 
 func newDelete(s *app.App) *cobra.Command {
@@ -38,13 +34,10 @@ requests that began before may need it. The command waits for that. Interrupting
 not bring the claim back.`,
 		Example: `  bcsnetctl claim delete web -n shop
   bcsnetctl claim delete shop/web shop/db --yes --wait=false`,
-		ValidArgsFunction: resource.CompleteClaims(s, &v.in, 0),
+		ValidArgsFunction: resource.CompleteClaims(s, &v.in),
 	}
-	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVar(&v.wait, "wait", true, "wait until the claims are gone")
-	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute, "how long to wait; 0 is for ever")
+	v.deletion.AddTo(s, cmd, "claims")
 	v.in.AddTo(s, cmd, "the `NAMESPACE` of the claims")
-	s.DryRun.AddTo(cmd)
 	return cmd
 }
 
@@ -53,12 +46,7 @@ func (v *claimDelete) Complete(args []string) error {
 	return v.in.Complete(v.App)
 }
 
-func (v *claimDelete) Validate() error {
-	if v.timeout < 0 {
-		return app.Usagef("--timeout %s is negative", v.timeout)
-	}
-	return nil
-}
+func (v *claimDelete) Validate() error { return v.deletion.Validate() }
 
 func (v *claimDelete) Run(ctx context.Context) error {
 	keys, err := v.in.Keys(v.args)
@@ -73,16 +61,17 @@ func (v *claimDelete) Run(ctx context.Context) error {
 	if err != nil {
 		return err // nothing was deleted: one wrong name stops the command
 	}
-	var names []string
-	waits := map[types.UID]int{}
-	for _, c := range all {
-		names = append(names, c.FullName())
-		waits[c.UID] = v.radius(ctx, c)
-	}
-	if err := v.Confirm(ctx, v.yes, fmt.Sprintf("Delete %s?", app.Those("claim", names))); err != nil {
-		return err
-	}
-	return v.deleteAll(ctx, api, all, waits)
+	return v.deletion.Run(ctx, v.App, app.Map(all, func(c resource.Claim) follow.Doomed {
+		return follow.Doomed{
+			Noun: "claim", Name: c.FullName(), Stops: "take no more addresses", Waits: v.radius(ctx, c),
+			Delete: func(ctx context.Context) error {
+				return resource.Delete(ctx, v.App, api.API.Namespace(c.Namespace), c.Name, c.UID)
+			},
+			UntilGone: func(ctx context.Context, limit time.Duration) (string, error) {
+				return follow.UntilClaimGone(ctx, api, c, limit)
+			},
+		}
+	}))
 }
 
 // radius announces the effect on a claim's addresses, and returns the number of addresses in use, which delay the
@@ -112,69 +101,4 @@ func (v *claimDelete) radius(ctx context.Context, c resource.Claim) (waits int) 
 				"next pod of its workload", c.FullName())
 	}
 	return len(way.InUse)
-}
-
-func (v *claimDelete) deleteAll(
-	ctx context.Context, api *resource.Claims, all []resource.Claim, waits map[types.UID]int,
-) error {
-	var failed app.Several
-	var left []resource.Claim
-	for _, c := range all {
-		err := v.deleteOne(ctx, api, c)
-		switch {
-		case err != nil:
-			failed = append(failed, fmt.Errorf("claim %s was not deleted: %w", c.FullName(), err))
-		case v.DryRun != app.DryRunNone && waits[c.UID] > 0:
-			v.Say.Done("claim %s would take no more addresses, and would be deleted once %s %s released", c.FullName(),
-				humanize.Plural(waits[c.UID], "address"), humanize.OneOr(waits[c.UID], "is", "are"))
-		case v.DryRun != app.DryRunNone:
-			v.Say.Done("claim %s deleted", c.FullName())
-		case !v.wait:
-			v.Say.Done("deletion of claim %s requested", c.FullName())
-		default:
-			left = append(left, c)
-		}
-	}
-	limit := follow.Remaining(v.App, v.timeout)
-	for _, c := range left {
-		if err := v.waitGone(ctx, api, c, limit()); err != nil {
-			failed = append(failed, err)
-		}
-	}
-	return failed.OrNil()
-}
-
-// deleteOne deletes the claim that was shown, not a new one of the same name.
-func (v *claimDelete) deleteOne(ctx context.Context, api *resource.Claims, c resource.Claim) error {
-	if v.DryRun == app.DryRunClient {
-		return nil
-	}
-	return resource.Delete(ctx, v.App, api.API.Namespace(c.Namespace), c.Name, c.UID)
-}
-
-// waitGone waits until a claim is gone, and prints what it waits for.
-func (v *claimDelete) waitGone(
-	ctx context.Context, api *resource.Claims, gone resource.Claim, limit time.Duration,
-) error {
-	what, err := follow.UntilClaimGone(ctx, api, gone, limit)
-	switch {
-	case err == nil:
-		v.Say.Done("claim %s deleted", gone.FullName())
-		return nil
-	case errors.Is(err, follow.ErrTooLong):
-		f := &app.Failure{
-			Code: app.ExitTimeout, Message: fmt.Sprintf("claim %s is not gone after %s: %s", gone.FullName(), v.timeout,
-				what),
-			Cause: err,
-		}
-		if what == follow.WaitsForController {
-			return f.WithHint(resource.HintController)
-		}
-		return f.WithHint("it goes without this command; see bcsnetctl claim describe %s", gone.FullName())
-	case ctx.Err() != nil:
-		return &app.Failure{Message: fmt.Sprintf("claim %s is still being deleted, and goes without this command: %s",
-			gone.FullName(), what)}
-	default:
-		return err
-	}
 }

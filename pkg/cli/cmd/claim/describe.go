@@ -32,7 +32,7 @@ recent events, and what to do next. The command reads the addresses themselves,
 so that this is right even while the controller is down.`,
 		Example: `  bcsnetctl claim describe deploy-web -n shop
   bcsnetctl claim describe shop/deploy-web -o yaml`,
-		ValidArgsFunction: resource.CompleteClaims(s, &v.in, 1),
+		ValidArgsFunction: app.First(resource.CompleteClaims(s, &v.in)),
 	}
 	v.output.AddToChange(cmd)
 	v.link.AddTo(cmd)
@@ -71,7 +71,6 @@ func (v *claimDescribe) Run(ctx context.Context) error {
 	return v.write(d)
 }
 
-// write prints all sections that are not empty.
 func (v *claimDescribe) write(d *view.Claim) error {
 	var b bytes.Buffer
 	v.link.With(d.Facts(v.App), "claim", d.FullName()).Write(&b, v.App, 12)

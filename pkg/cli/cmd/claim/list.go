@@ -1,12 +1,12 @@
 package claim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -45,14 +45,7 @@ of the kubeconfig's context; -A is for all.`,
 	return cmd
 }
 
-func (v *claimList) Complete([]string) error { return nil }
-
-func (v *claimList) Validate() error {
-	if err := v.which.Validate(); err != nil {
-		return err
-	}
-	return v.output.Validate()
-}
+func (v *claimList) Validate() error { return cmp.Or(v.which.Validate(), v.output.Validate()) }
 
 func (v *claimList) Run(ctx context.Context) error {
 	if err := v.in.Complete(v.App); err != nil {
@@ -61,11 +54,7 @@ func (v *claimList) Run(ctx context.Context) error {
 	if v.output.Watch {
 		return v.watch(ctx)
 	}
-	api, err := resource.NewClaims(v.App)
-	if err != nil {
-		return err
-	}
-	all, err := api.List(ctx, v.in.Name, v.which.Options())
+	all, err := resource.AllClaims(ctx, v.App, v.in.Name, v.which.Options())
 	if err != nil {
 		return err
 	}
@@ -74,11 +63,7 @@ func (v *claimList) Run(ctx context.Context) error {
 		return err
 	}
 	if v.output.Printer != nil {
-		var items []unstructured.Unstructured
-		for _, c := range all {
-			items = append(items, *c.Stored)
-		}
-		return v.output.List(v.Out, items)
+		return v.output.List(v.Out, app.Map(all, resource.Claim.Object))
 	}
 	if err := printer.NewTable(&v.output, v.columns()).Write(v.Out, all); err != nil {
 		return err
@@ -121,7 +106,6 @@ func (v *claimList) columns() []printer.Column[resource.Claim] {
 	}
 }
 
-// watch prints the claims, then each change.
 func (v *claimList) watch(ctx context.Context) error {
 	show := func(w io.Writer, c resource.Claim) error { return v.output.Object(w, c.Stored) }
 	from := follow.Source{Kind: resource.Of(v1.ClaimResource), Which: v.which.Options(), Namespace: v.in.Name}

@@ -40,7 +40,7 @@ controller takes others at once. The released addresses go to standard output,
 as they were before.`,
 		Example: `  bcsnetctl claim release deploy-web -n shop
   bcsnetctl claim release shop/sts-db --address 10.0.0.20 --yes --reason "db-2 is gone for good"`,
-		ValidArgsFunction: resource.CompleteClaims(s, &v.in, 1),
+		ValidArgsFunction: app.First(resource.CompleteClaims(s, &v.in)),
 	}
 	cmd.Flags().StringSliceVar(&v.texts, "address", nil, "only this `ADDRESS`; repeatable")
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")

@@ -47,7 +47,7 @@ addresses beyond its size, the longest unused first; addresses of pods stay with
 them until they end.`,
 		Example: `  bcsnetctl claim resize web 5 -n shop
   bcsnetctl claim resize shop/web any --dry-run=server`,
-		ValidArgsFunction: resource.CompleteClaims(s, &v.in, 1),
+		ValidArgsFunction: app.First(resource.CompleteClaims(s, &v.in)),
 	}
 	v.cmd.Flags().Int32Var(&v.surge, "surge", 0,
 		"how many more temporarily, as in a rolling update; without it, as before")

@@ -6,8 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/restmapper"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -91,8 +96,7 @@ func (v *claimCreate) setSize() error {
 func (v *claimCreate) setPolicy() error {
 	spec := &v.object.Spec
 	i := slices.IndexFunc(releasePolicies(), func(p string) bool {
-		return strings.EqualFold(p,
-			strings.ReplaceAll(v.policy, "-", ""))
+		return strings.EqualFold(p, strings.ReplaceAll(v.policy, "-", ""))
 	})
 	switch {
 	case i >= 0:
@@ -113,4 +117,41 @@ func (v *claimCreate) setPolicy() error {
 		spec.Keep = &metav1.Duration{Duration: v.keep}
 	}
 	return nil
+}
+
+// findKind resolves the kind of the typed owner as kubectl does.
+func (v *claimCreate) findKind() error {
+	kind, err := kindNamed(v.App, v.ownerResource)
+	if err != nil {
+		return err
+	}
+	v.object.Spec.Owner.APIVersion, v.object.Spec.Owner.Kind = kind.GroupVersion().String(), kind.Kind
+	return nil
+}
+
+// kindNamed returns the kind that the API server knows by a word: a kind, resource or short name, with or without its
+// group.
+func kindNamed(s *app.App, word string) (schema.GroupVersionKind, error) {
+	cfg, err := s.Connect()
+	if err != nil {
+		return schema.GroupVersionKind{}, err
+	}
+	d, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return schema.GroupVersionKind{}, s.ConfigProblem(err)
+	}
+	cached := memory.NewMemCacheClient(d)
+	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, func(string) {})
+	full, group := schema.ParseResourceArg(strings.ToLower(word))
+	if full != nil {
+		if kind, err := mapper.KindFor(*full); err == nil {
+			return kind, nil
+		}
+	}
+	kind, err := mapper.KindFor(group.WithVersion(""))
+	if meta.IsNoMatchError(err) {
+		return kind, app.Refuse(app.ReasonKindNotFound, "the API server knows no kind %s", word).
+			WithHint("see what it knows: kubectl api-resources")
+	}
+	return kind, resource.Explain(s, err)
 }

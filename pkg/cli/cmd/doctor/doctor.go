@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -103,8 +104,6 @@ func completeChecks(_ *cobra.Command, _ []string, typed string) ([]string, cobra
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
-
-func (v *verb) Complete([]string) error { return nil }
 
 func (v *verb) Validate() error {
 	var unknown string
@@ -238,7 +237,6 @@ func (v *verb) sumUp(looked string, found []doctor.Finding, skipped int) error {
 	return nil
 }
 
-// notRun counts the checks that were skipped.
 func notRun(r doctor.Report) (n int) {
 	for _, ids := range r.Skipped {
 		n += len(ids)
@@ -252,4 +250,18 @@ func countSeverities(found []doctor.Finding) map[doctor.Severity]int {
 		counts[f.Severity]++
 	}
 	return counts
+}
+
+// Examine returns a function for commands that change nothing if the cluster has problems. The function runs all checks
+// except skip, and returns the findings and the parts of the cluster that could not be read.
+func Examine(s *app.App) func(ctx context.Context, skip ...string) ([]doctor.Finding, []doctor.Part, error) {
+	return func(ctx context.Context, skip ...string) ([]doctor.Finding, []doctor.Part, error) {
+		checks, _ := doctor.Select(nil, skip)
+		snapshot, err := view.Snapshot(ctx, s, doctor.Reads(checks))
+		if err != nil {
+			return nil, nil, err
+		}
+		report := doctor.Examine(snapshot, checks)
+		return report.Findings, slices.Sorted(maps.Keys(report.Skipped)), nil
+	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
@@ -146,22 +145,18 @@ func (v *verb) findingObjects(
 			})
 		}
 	}
-	l := &unstructured.UnstructuredList{Object: map[string]any{
-		"apiVersion": app.ProgramName + "/v1", "kind": "FindingList", "summary": summary, "skipped": skipped,
-	}}
-	for _, f := range found {
-		l.Items = append(l.Items, unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": app.ProgramName + "/v1", "kind": "Finding",
+	l := printer.NewViews("Finding", found, func(f doctor.Finding) map[string]any {
+		return map[string]any{
 			"check": f.Check, "group": string(f.Group), "severity": string(f.Severity), "object": f.Object.String(),
 			"pools": resource.Values(f.Pools),
 			"cause": f.Cause, "impact": f.Impact, "fix": v.Called(f.Fix), "fixable": f.Release != nil &&
 				s.Missing[doctor.PartNodes] == nil && f.Doubt(nodes.At(f.Release.Host)) == "",
-		}})
-	}
+		}
+	})
+	l.Object["summary"], l.Object["skipped"] = summary, skipped
 	return l
 }
 
-// listChecks lists the checks.
 func (v *verb) listChecks() error {
 	switch {
 	case v.output.Names():
@@ -172,17 +167,12 @@ func (v *verb) listChecks() error {
 		}
 		return nil
 	case v.output.Printer != nil:
-		l := &unstructured.UnstructuredList{Object: map[string]any{
-			"apiVersion": app.ProgramName + "/v1", "kind": "CheckList",
-		}}
-		for _, c := range v.checks {
-			l.Items = append(l.Items, unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": app.ProgramName + "/v1", "kind": "Check", "id": c.ID, "group": string(c.Group),
-				"severity": string(c.Severity),
-				"title":    c.Title, "meaning": c.Meaning, "impact": c.Impact, "remedy": v.Called(c.Remedy),
-			}})
-		}
-		return v.output.Object(v.Out, l)
+		return v.output.Object(v.Out, printer.NewViews("Check", v.checks, func(c doctor.Check) map[string]any {
+			return map[string]any{
+				"id": c.ID, "group": string(c.Group), "severity": string(c.Severity), "title": c.Title,
+				"meaning": c.Meaning, "impact": c.Impact, "remedy": v.Called(c.Remedy),
+			}
+		}))
 	}
 	return printer.NewTable(&v.output, []printer.Column[doctor.Check]{
 		{Name: "ID", Cell: func(c doctor.Check) string { return c.ID }},

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -178,11 +177,7 @@ func (v *eventList) wants(e resource.Event) bool {
 
 func (v *eventList) print(ctx context.Context, found []resource.Event) error {
 	if v.output.Printer != nil && !v.output.Watch {
-		var items []unstructured.Unstructured
-		for _, e := range found {
-			items = append(items, *e.Stored)
-		}
-		return v.output.List(v.Out, items)
+		return v.output.List(v.Out, app.Map(found, resource.Event.Object))
 	}
 	if err := v.write(found); err != nil {
 		return err
@@ -219,8 +214,7 @@ func (v *eventList) known(ctx context.Context, found []resource.Event) error {
 	}
 	for _, name := range v.pools {
 		if slices.ContainsFunc(found, func(e resource.Event) bool {
-			return e.Regarding.Kind == resource.PoolKind &&
-				e.Regarding.Name == name
+			return e.Regarding.Kind == resource.PoolKind && e.Regarding.Name == name
 		}) {
 			continue
 		}
@@ -256,10 +250,7 @@ func (v *eventList) empty() {
 	if len(v.pools) > 0 {
 		about = append(about, app.Those("pool", v.pools))
 	}
-	var claims []string
-	for _, key := range v.claims {
-		claims = append(claims, key.String())
-	}
+	claims := app.Map(v.claims, types.NamespacedName.String)
 	if len(claims) > 0 {
 		about = append(about, app.Those("claim", claims))
 	}

@@ -67,7 +67,6 @@ func (v *hostDescribe) Run(ctx context.Context) error {
 	return v.write(h)
 }
 
-// write prints all sections that are not empty.
 func (v *hostDescribe) write(h *view.Host) error {
 	var b bytes.Buffer
 	v.link.With(h.Facts(v.App), "host", h.Host.String()).Write(&b, v.App, 6)
@@ -133,7 +132,7 @@ func oneObject(h *view.Host) *unstructured.Unstructured {
 	if h.Node != nil {
 		row.node = h.Node.Name
 	}
-	o := hostObjects([]hostRow{row}).Items[0]
+	o := printer.NewView(hostKind, hostFields(row))
 	o.Object["leases"] = leases
-	return &o
+	return o
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/netip"
@@ -8,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/follow"
@@ -46,14 +46,7 @@ bcsnetctl release-host.`,
 	return cmd
 }
 
-func (v *hostList) Complete([]string) error { return nil }
-
-func (v *hostList) Validate() error {
-	if err := v.which.Validate(); err != nil {
-		return err
-	}
-	return v.output.Validate()
-}
+func (v *hostList) Validate() error { return cmp.Or(v.which.Validate(), v.output.Validate()) }
 
 // hostRow is a row of host list.
 type hostRow struct {
@@ -74,7 +67,7 @@ func (v *hostList) Run(ctx context.Context) error {
 		return err
 	}
 	if err := printer.Sorted(&v.output.Sort, rows,
-		func(r hostRow) (printer.SortKey, error) { return v.output.Sort.Key(hostObject(r).Object) }); err != nil {
+		func(r hostRow) (printer.SortKey, error) { return v.output.Sort.Key(hostFields(r)) }); err != nil {
 		return err
 	}
 	switch {
@@ -86,7 +79,7 @@ func (v *hostList) Run(ctx context.Context) error {
 		}
 		return nil
 	case v.output.Printer != nil:
-		return v.output.Object(v.Out, hostObjects(rows))
+		return v.output.Object(v.Out, printer.NewViews(hostKind, rows, hostFields))
 	}
 	if err := printer.NewTable(&v.output, hostColumns(&v.output)).Write(v.Out, rows); err != nil {
 		return err
@@ -101,7 +94,7 @@ func (v *hostList) show(w io.Writer, r hostRow) error {
 		_, err := io.WriteString(w, r.host.String()+"\n")
 		return err
 	}
-	return v.output.Object(w, hostObject(r))
+	return v.output.Object(w, printer.NewView(hostKind, hostFields(r)))
 }
 
 // goneHosts is the jsonpath that prints one missing host per line.
@@ -148,20 +141,12 @@ func hostColumns(o *printer.Output) []printer.Column[hostRow] {
 	}
 }
 
-// hostObjects returns the list for -o json and similar formats. The cluster has no such kind: it is a view.
-func hostObjects(rows []hostRow) *unstructured.UnstructuredList {
-	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1",
-		"kind": "HostList"}}
-	for _, r := range rows {
-		l.Items = append(l.Items, *hostObject(r))
-	}
-	return l
-}
+// hostKind is the kind of a host for -o json and similar formats.
+const hostKind = "Host"
 
-func hostObject(r hostRow) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": app.ProgramName + "/v1", "kind": "Host",
+func hostFields(r hostRow) map[string]any {
+	return map[string]any{
 		"host": r.host.String(), "node": r.node, "state": r.state, "active": int64(r.active), "pods": int64(r.pods),
 		"pools": resource.Values(r.pools),
-	}}
+	}
 }

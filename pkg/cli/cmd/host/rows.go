@@ -20,7 +20,6 @@ type hostFacts struct {
 	selected bool
 }
 
-// rows reads the facts and makes the rows.
 func (v *hostList) rows(ctx context.Context) ([]hostRow, error) {
 	facts := hostFacts{active: resource.LeaseUsage[netip.Addr]{}, selected: v.which.Labels != ""}
 	var err error

@@ -37,7 +37,6 @@ const (
 	fromNodes
 )
 
-// watch prints the hosts, then each change.
 func (v *hostList) watch(ctx context.Context) error {
 	active := resource.LeaseQuery{Status: lease.Active.String()}
 	from := []follow.Source{

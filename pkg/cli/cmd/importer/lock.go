@@ -18,7 +18,6 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
-	"github.com/bcsnet/bcsnet/pkg/importer/system"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -27,10 +26,12 @@ const (
 	lockTerm = 20 * time.Second
 	// lockRenew is the time after which a run that cannot renew the Lease ends, lockRetry that between renewals.
 	lockRenew, lockRetry = 12 * time.Second, 4 * time.Second
+	// lockName is the name of the Lease, which the manifests make. bcsnet-operator may update it, but not create one.
+	lockName = "bcsnet-import"
 )
 
-// lock is a Lease for each system: one run at a time changes what the other system withdraws. A nil lock, of a run that
-// changes nothing, is held.
+// lock is the Lease that one run at a time holds while it changes what another system withdraws. A nil lock, of a run
+// that changes nothing, is held.
 type lock struct {
 	resourcelock.Interface
 
@@ -38,7 +39,7 @@ type lock struct {
 }
 
 // withLock runs something that changes who allocates addresses. Its context ends when the lock is lost.
-func withLock(ctx context.Context, s *app.App, of system.System, do func(context.Context, *lock) error) error {
+func withLock(ctx context.Context, s *app.App, do func(context.Context, *lock) error) error {
 	if s.DryRun != app.DryRunNone {
 		return do(ctx, nil)
 	}
@@ -51,7 +52,7 @@ func withLock(ctx context.Context, s *app.App, of system.System, do func(context
 		return err
 	}
 	standing := resourcelock.LeaseLock{
-		LeaseMeta: metav1.ObjectMeta{Namespace: resource.SystemNamespace, Name: "bcsnet-import-" + of.Name},
+		LeaseMeta: metav1.ObjectMeta{Namespace: resource.SystemNamespace, Name: lockName},
 		Client:    client,
 		LockConfig: resourcelock.ResourceLockConfig{
 			Identity: s.ThisMachine() + "/" + uuid.NewString(),
@@ -89,18 +90,19 @@ func withLock(ctx context.Context, s *app.App, of system.System, do func(context
 	return err
 }
 
-// exists makes the Lease, held by nobody, if there is none.
+// exists makes the Lease, held by nobody, if there is none: the manifests have it, and not every user may create one.
 func (l *lock) exists(ctx context.Context, s *app.App) error {
+	hint := "your user needs the ClusterRole bcsnet-operator, which may hold Lease %s"
 	_, _, err := l.Get(ctx)
 	if apierrors.IsNotFound(err) {
+		hint = "Lease %s is missing; an administrator makes it again: bcsnetctl install"
 		err = l.Create(ctx, resourcelock.LeaderElectionRecord{LeaseDurationSeconds: int(lockTerm.Seconds())})
 	}
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err):
 		return nil
 	case apierrors.IsForbidden(err):
-		return app.Refuse(ipam.ReasonForbidden, "%v", err).WithHint(
-			"your user needs the ClusterRole bcsnet-operator, which may hold Lease %s", l.name)
+		return app.Refuse(ipam.ReasonForbidden, "%v", err).WithHint(hint, l.name)
 	case apierrors.IsNotFound(err):
 		return app.Refuse(ipam.ReasonForbidden, "Lease %s cannot be held: %v", l.name, err).
 			WithHint("install bcsnet first")

@@ -114,7 +114,7 @@ func (v *revert) Run(ctx context.Context) error {
 	if v.system.Withdrawer == nil {
 		return v.takeBack(ctx)
 	}
-	return withLock(ctx, v.App, v.system, func(ctx context.Context, l *lock) error {
+	return withLock(ctx, v.App, func(ctx context.Context, l *lock) error {
 		if v.lock = l; v.node != "" {
 			return v.cutBack(ctx)
 		}

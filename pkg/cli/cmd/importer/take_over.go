@@ -154,7 +154,7 @@ func (v *takeOver) Validate() error {
 
 func (v *takeOver) Run(ctx context.Context) error {
 	if v.node != "" {
-		return withLock(ctx, v.App, v.system, func(ctx context.Context, l *lock) error {
+		return withLock(ctx, v.App, func(ctx context.Context, l *lock) error {
 			v.lock = l
 			return v.cutOver(ctx)
 		})

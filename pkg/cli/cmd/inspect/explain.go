@@ -83,3 +83,17 @@ func (v *explainPod) write(e *view.Explanation) error {
 	_, err := v.Out.Write(b.Bytes())
 	return err
 }
+
+// podArg turns pod NAME and pod/NAME at the beginning of the arguments into NAME.
+func podArg(args []string) []string {
+	if len(args) > 1 && resource.IsPodWord(args[0]) {
+		return args[1:]
+	}
+	if len(args) == 0 {
+		return args
+	}
+	return append([]string{resource.PodWord(args[0])}, args[1:]...)
+}
+
+// onePod refuses arguments other than one pod.
+func onePod(cmd *cobra.Command, args []string) error { return app.Takes(1, 1)(cmd, podArg(args)) }

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"strconv"
 
@@ -40,7 +41,7 @@ With --node it shows this for pods there. The exit code is 3 if there is no pool
 for the namespace.`,
 		Example: "  bcsnetctl explain namespace payments\n  bcsnetctl explain namespace payments --node node-1 " +
 			"-o json",
-		ValidArgsFunction: first(resource.CompleteNamespaces(s)),
+		ValidArgsFunction: app.First(resource.CompleteNamespaces(s)),
 	}
 	cmd.Flags().StringVar(&v.node, "node", "", "as for pods on this `NODE`")
 	app.CompleteWith(cmd, "node", resource.CompleteNodes(s))
@@ -54,10 +55,7 @@ func (v *explainNamespace) Complete(args []string) error {
 }
 
 func (v *explainNamespace) Validate() error {
-	if err := resource.CheckNamespace(v.name); err != nil {
-		return err
-	}
-	return v.output.Validate()
+	return cmp.Or(resource.CheckNamespace(v.name), v.output.Validate())
 }
 
 func (v *explainNamespace) Run(ctx context.Context) error {
@@ -135,9 +133,8 @@ func chainObject(c *view.Chain) *unstructured.Unstructured {
 	for k, value := range c.Labels {
 		of[k] = value
 	}
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": app.ProgramName + "/v1", "kind": "NamespaceChain",
+	return printer.NewView("NamespaceChain", map[string]any{
 		"namespace": c.Name, "labels": of, "exists": c.Exists, "host": resource.AddrText(c.Host),
 		"own": resource.Values(c.Own), "tried": places(c.Tried), "passedOver": places(c.Passed),
-	}}
+	})
 }

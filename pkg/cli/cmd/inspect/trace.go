@@ -73,7 +73,6 @@ func (v *trace) Run(ctx context.Context) error {
 	return err
 }
 
-// find traces the pod or the address.
 func (v *trace) find(ctx context.Context) (*view.Lineage, error) {
 	if !v.addr.IsValid() {
 		key, err := v.in.Key(v.arg)

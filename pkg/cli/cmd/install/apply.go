@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,7 +15,9 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/follow"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/doctor"
 )
 
 // step is one object to install.
@@ -148,4 +153,76 @@ func (v *install) outcome(before, after *unstructured.Unstructured) string {
 	default:
 		return "configured"
 	}
+}
+
+// keepArguments replaces the arguments for some flags by those of the existing object. The flags have values, after =
+// or as the next argument. If the object has none of the flags, nothing changes.
+func keepArguments(s step, flags ...string) error {
+	isOne := func(arg string) bool {
+		name, _, _ := strings.Cut(arg, "=")
+		return slices.Contains(flags, name)
+	}
+	var kept []string
+	args := resource.ContainerArguments(*s.have)
+	for i, arg := range args {
+		if !isOne(arg) {
+			continue
+		}
+		if !strings.Contains(arg, "=") && i+1 < len(args) {
+			arg += "=" + args[i+1]
+		}
+		kept = append(kept, arg)
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	return replaceArguments(s.want, isOne, kept...)
+}
+
+// replaceArguments replaces the arguments that match others by new ones. If none match, it appends the new ones.
+func replaceArguments(o unstructured.Unstructured, others func(arg string) bool, by ...string) error {
+	args := resource.ContainerArguments(o)
+	at := slices.IndexFunc(args, others)
+	if at < 0 {
+		at = len(args)
+	}
+	return resource.SetContainerArguments(o, slices.Insert(slices.DeleteFunc(args, others), at, by...))
+}
+
+// established waits until the API server serves a definition.
+func (v *install) established(ctx context.Context, crd step) error {
+	name, said, why := crd.want.GetName(), false, ""
+	served := func(o *unstructured.Unstructured) (bool, error) {
+		why = doctor.NotServed(crd.want.Object, o.Object)
+		return why == "", nil
+	}
+	err := follow.WaitSet[bool]{App: v.App, API: crd.api, Fields: follow.Named(name), Read: served,
+		See: func(set map[string]bool) (bool, error) {
+			if !set[name] && !said {
+				v.Say.Wait("%s: waiting until it is served", resource.Title(crd.want))
+				said = true
+			}
+			return set[name], nil
+		}}.Until(ctx, v.timeout)
+	if errors.Is(err, follow.ErrTooLong) {
+		f := &app.Failure{Code: app.ExitTimeout, Cause: err, Message: strings.TrimSuffix(fmt.Sprintf(
+			"%s is not served after %s: %s", resource.Title(crd.want), v.timeout, why), ": ")}
+		return f.WithHint("see why: kubectl get crd %s -o yaml; then run it again: it does the rest", name)
+	}
+	return err
+}
+
+// sameObject compares two versions of an object without the fields that every write changes.
+func sameObject(a, b *unstructured.Unstructured) bool {
+	return equality.Semantic.DeepEqual(bare(a), bare(b))
+}
+
+// bare returns the fields of an object except those that every write changes.
+func bare(o *unstructured.Unstructured) map[string]any {
+	o = o.DeepCopy()
+	o.SetManagedFields(nil)
+	o.SetResourceVersion("")
+	o.SetGeneration(0)
+	unstructured.RemoveNestedField(o.Object, "status")
+	return o.Object
 }

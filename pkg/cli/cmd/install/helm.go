@@ -75,8 +75,7 @@ func (v *install) adopt(ctx context.Context, c dynamic.Interface, steps []step) 
 	return nil
 }
 
-// rightsToForget returns the rights that forget needs.
-func rightsToForget() (r rights) {
+func rightsToForget() (r resource.Rights) {
 	for _, verb := range []string{"list", "delete"} {
 		r = append(r, authorizationv1.ResourceAttributes{
 			Verb: verb, Version: "v1", Resource: "secrets", Namespace: resource.SystemNamespace,

@@ -85,8 +85,6 @@ for itself. An existing controller goes on as it does.
 	return cmd
 }
 
-func (v *install) Complete([]string) error { return nil }
-
 func (v *install) Validate() error {
 	switch {
 	case v.crdsOnly && v.image != "":

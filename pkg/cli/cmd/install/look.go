@@ -48,12 +48,12 @@ func (v *install) prepare(ctx context.Context, c dynamic.Interface, all []unstru
 	if v.DryRun == app.DryRunClient {
 		verbs = verbs[:1]
 	}
-	missing, err := v.missing(ctx, c, rightsTo(all, verbs...))
+	missing, err := rightsTo(all, verbs...).Missing(ctx, v.App)
 	if err != nil {
 		return nil, v.checked(checkRights, "", err)
 	}
 	if slices.ContainsFunc(missing, func(r authorizationv1.ResourceAttributes) bool { return r.Verb == "get" }) {
-		return nil, v.checked(checkRights, "", missing.refusal())
+		return nil, v.checked(checkRights, "", refusal(missing))
 	}
 	steps, err := v.stepsFor(ctx, c, all)
 	if err != nil {
@@ -74,8 +74,8 @@ func (v *install) prepare(ctx context.Context, c dynamic.Interface, all []unstru
 		if len(releases(steps)) > 0 {
 			more = append(more, rightsToForget()...)
 		}
-		if more, err = v.missing(ctx, c, more); err == nil {
-			err = append(missing, more...).refusal()
+		if more, err = more.Missing(ctx, v.App); err == nil {
+			err = refusal(append(missing, more...))
 		}
 	}
 	if err := v.checked(checkRights, allowed, err); err != nil {

@@ -105,14 +105,12 @@ func hadNoHTTPS(ctx context.Context, c dynamic.Interface, have unstructured.Unst
 	return false, err
 }
 
-// addPlainHTTP adds the flag to a command.
 func (v *install) addPlainHTTP(cmd *cobra.Command) {
 	v.cmd = cmd
 	cmd.Flags().BoolVar(&v.plain, "plain-http", false,
 		"have the controller answer plain HTTP of other machines, to each only for itself, or not")
 }
 
-// plainAsked reports whether the flag was given.
 func (v *install) plainAsked() bool { return v.cmd.Flags().Changed("plain-http") }
 
 // setPlainHTTP sets the flag in a Deployment's arguments, in place of an existing one.

@@ -2,10 +2,15 @@ package install
 
 import (
 	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
@@ -65,7 +70,6 @@ func (v *install) warned(name, what string) {
 	v.plan.checks = append(v.plan.checks, check{name, outcomeWarned, what})
 }
 
-// applied records the result of a step.
 func (p *plan) applied(s step, outcome string) {
 	if p.outcomes == nil {
 		p.outcomes = map[string]string{}
@@ -99,8 +103,8 @@ func (v *install) planObject(err error) *unstructured.Unstructured {
 		})
 	}
 	o := map[string]any{
-		"apiVersion": app.ProgramName + "/v1", "kind": "Upgrade", "dryRun": v.DryRun.String(), "checks": checks,
-		"steps": steps, "rollouts": rollouts, "done": err == nil && v.DryRun == app.DryRunNone,
+		"dryRun": v.DryRun.String(), "checks": checks, "steps": steps, "rollouts": rollouts,
+		"done": err == nil && v.DryRun == app.DryRunNone,
 	}
 	if err != nil {
 		text, hint := v.Texts(err)
@@ -109,7 +113,7 @@ func (v *install) planObject(err error) *unstructured.Unstructured {
 			o["reason"] = string(f.Reason)
 		}
 	}
-	return &unstructured.Unstructured{Object: o}
+	return printer.NewView("Upgrade", o)
 }
 
 // intent returns what a step will do with its object: create, change, none, or apply if nobody has asked what that
@@ -132,4 +136,53 @@ func (p *plan) outcome(s step, dry app.DryRun) string {
 		return outcome
 	}
 	return "pending"
+}
+
+// changes returns a line for each field that differs between two versions of an object, except fields that every write
+// changes.
+func changes(before, after *unstructured.Unstructured) []string {
+	return differences("", bare(before), bare(after))
+}
+
+func differences(path string, before, after any) (lines []string) {
+	if reflect.DeepEqual(before, after) {
+		return nil
+	}
+	b, isMap := before.(map[string]any)
+	a, both := after.(map[string]any)
+	if isMap && both {
+		keys := maps.Clone(b)
+		maps.Copy(keys, a)
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			lines = append(lines, differences(path+"."+key, b[key], a[key])...)
+		}
+		return lines
+	}
+	bl, isList := before.([]any)
+	al, both := after.([]any)
+	if isList && both && len(bl) == len(al) {
+		for i := range bl {
+			lines = append(lines, differences(fmt.Sprintf("%s[%d]", path, i), bl[i], al[i])...)
+		}
+		return lines
+	}
+	return []string{fmt.Sprintf("%s: %s -> %s", path, brief(before), brief(after))}
+}
+
+// brief formats a value in at most 60 characters. It gives only the length of a map or a long list.
+func brief(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "none"
+	case map[string]any:
+		return fmt.Sprintf("{%d}", len(v))
+	case []any:
+		const most = 60
+		if text := fmt.Sprint(v); len(text) <= most {
+			return text
+		}
+		return fmt.Sprintf("[%d]", len(v))
+	default:
+		return fmt.Sprintf("%.60v", v)
+	}
 }

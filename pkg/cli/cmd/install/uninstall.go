@@ -54,8 +54,6 @@ and nothing knows of them.`,
 	return cmd
 }
 
-func (v *uninstall) Complete([]string) error { return nil }
-
 func (v *uninstall) Validate() error {
 	switch {
 	case v.deleteLeases && !v.crds:

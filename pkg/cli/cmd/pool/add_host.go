@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -96,3 +98,25 @@ func (v *poolAddHost) Run(ctx context.Context) error {
 	}
 	return v.output.Object(v.Out, edited.Stored)
 }
+
+// hostChange holds the arguments of add-host and remove-host.
+type hostChange struct {
+	*app.App
+	output printer.Output
+	name   string
+	typed  int
+	from   resource.HostArgs
+}
+
+func (v *hostChange) addTo(cmd *cobra.Command) {
+	v.from.AddTo(v.App, cmd)
+	v.DryRun.AddTo(cmd)
+	v.output.AddToChange(cmd)
+}
+
+func (v *hostChange) Complete(args []string) error {
+	v.name, v.typed = args[0], len(args)-1
+	return v.from.Read(v.App, args[1:])
+}
+
+func (v *hostChange) Validate() error { return cmp.Or(v.from.Validate(v.typed), v.output.Validate()) }

@@ -23,7 +23,6 @@ import (
 // maxBlocks bounds the blocks that one command gives to a namespace.
 const maxBlocks = 256
 
-// checkBlocks checks the flags about blocks.
 func (v *poolBind) checkBlocks() (err error) {
 	switch {
 	case v.chosen("blocks") && (v.blocks < 1 || v.blocks > maxBlocks):
@@ -43,7 +42,6 @@ func (v *poolBind) checkBlocks() (err error) {
 	return nil
 }
 
-// isBlock reports whether a pool is a block.
 func (v *poolBind) isBlock(ctx context.Context, api *resource.Pools, p resource.Pool) (bool, error) {
 	if !resource.IsBlock(p) {
 		return false, nil

@@ -139,7 +139,6 @@ func chainEffectsOf(
 	return e
 }
 
-// say puts the effects into words.
 func (e chainEffects) say() (out []effect) {
 	add := func(grave bool, format string, args ...any) {
 		out = append(out, effect{fmt.Sprintf(format, args...), grave})

@@ -73,7 +73,6 @@ func (v *poolChange) checked(
 	return p, v.fit.Check(ctx, v.App)
 }
 
-// refused explains why a pool was not stored.
 func (v *poolChange) refused(err error) error {
 	if apierrors.IsConflict(err) {
 		return app.Refuse(ipam.ReasonUnavailable, "pool %s was changed by somebody else meanwhile: nothing was stored",
@@ -83,7 +82,6 @@ func (v *poolChange) refused(err error) error {
 	return resource.Explain(v.App, err)
 }
 
-// unchanged prints that there is nothing to change.
 func (v *poolChange) unchanged() { v.Say.Note("not %s: pool %s stays as it is", v.done, v.name) }
 
 // apply prints the effects of the change, asks if something in use is affected, and stores the pool.

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -261,18 +260,7 @@ func (v *poolCreate) sayChain(ctx context.Context, is ipam.Pool, others []ipam.P
 }
 
 func (v *poolCreate) create(ctx context.Context, api *resource.Pools) (*unstructured.Unstructured, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v.object)
-	if err != nil {
-		return nil, err
-	}
-	o := &unstructured.Unstructured{Object: content}
-	unstructured.RemoveNestedField(o.Object, "status")
-	o.SetGroupVersionKind(v1.GroupVersion.WithKind(resource.PoolKind))
-	if v.DryRun == app.DryRunClient {
-		return o, nil
-	}
-	created, err := resource.Create(ctx, api.API, o, metav1.CreateOptions{FieldManager: app.ProgramName,
-		DryRun: v.DryRun.Options()})
+	created, err := resource.CreateOurs(ctx, v.App, api.API, resource.PoolKind, &v.object)
 	if apierrors.IsAlreadyExists(err) {
 		return nil, v.existing(ctx, api)
 	}

@@ -49,7 +49,6 @@ func (v *poolCreate) setSubnet() error {
 	return nil
 }
 
-// setPlan computes the addresses of the pool.
 func (v *poolCreate) setPlan() (err error) {
 	if v.plan, err = ipam.NewPlan(store.PlanSpec(&v.object)); err != nil {
 		return app.Usagef("%s", strings.NewReplacer("availableIPs", "--range", "excludeIPs",

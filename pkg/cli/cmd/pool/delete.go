@@ -17,10 +17,8 @@ import (
 
 type poolDelete struct {
 	*app.App
-	names   []string
-	yes     bool
-	wait    bool
-	timeout time.Duration
+	deletion follow.Deletion
+	names    []string
 }
 
 func newDelete(s *app.App) *cobra.Command {
@@ -36,10 +34,7 @@ not bring the pool back.`,
   bcsnetctl pool delete blue green --yes --wait=false`,
 		ValidArgsFunction: resource.CompletePools(s),
 	}
-	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVar(&v.wait, "wait", true, "wait until the pools are gone")
-	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute, "how long to wait; 0 is for ever")
-	s.DryRun.AddTo(cmd)
+	v.deletion.AddTo(s, cmd, "pools")
 	return cmd
 }
 
@@ -48,12 +43,7 @@ func (v *poolDelete) Complete(args []string) error {
 	return nil
 }
 
-func (v *poolDelete) Validate() error {
-	if v.timeout < 0 {
-		return app.Usagef("--timeout %s is negative", v.timeout)
-	}
-	return nil
-}
+func (v *poolDelete) Validate() error { return v.deletion.Validate() }
 
 func (v *poolDelete) Run(ctx context.Context) error {
 	api, err := resource.NewPools(v.App)
@@ -68,20 +58,21 @@ func (v *poolDelete) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	waits := map[string]int{}
-	for _, p := range all {
-		waits[p.Name] = v.radius(ctx, p, every)
+	doomed := app.Map(all, func(p resource.Pool) follow.Doomed {
+		waits := v.radius(ctx, p, every)
 		v.warnChildren(p, every)
-	}
-	rest := slices.DeleteFunc(slices.Clone(every), func(p resource.Pool) bool {
-		return slices.Contains(v.names,
-			p.Name)
+		return follow.Doomed{
+			Noun: "pool", Name: p.Name, Stops: "stop allocating", Waits: waits,
+			Delete: func(ctx context.Context) error { return resource.Delete(ctx, v.App, api.API, p.Name, p.UID) },
+			UntilGone: func(ctx context.Context, limit time.Duration) (string, error) {
+				return follow.UntilPoolGone(ctx, api, p, limit)
+			},
+		}
 	})
+	rest := slices.DeleteFunc(slices.Clone(every),
+		func(p resource.Pool) bool { return slices.Contains(v.names, p.Name) })
 	lossesOf(every, rest, resource.NodesFor(ctx, v.App, every...)).warn(v.App)
-	if err := v.Confirm(ctx, v.yes, fmt.Sprintf("Delete %s?", app.Those("pool", v.names))); err != nil {
-		return err
-	}
-	return v.deleteAll(ctx, api, all, waits)
+	return v.deletion.Run(ctx, v.App, doomed)
 }
 
 // radius announces the effects of deleting a pool. It returns the number of addresses, including those of blocks, for
@@ -121,40 +112,32 @@ func (v *poolDelete) radius(ctx context.Context, p resource.Pool, every []resour
 	return len(way.InUse) + len(way.Kept)
 }
 
-func (v *poolDelete) deleteAll(
-	ctx context.Context, api *resource.Pools, all []resource.Pool, waits map[string]int,
-) error {
-	var failed app.Several
-	var left []resource.Pool
-	for _, p := range all {
-		err := v.deleteOne(ctx, api, p)
-		switch {
-		case err != nil:
-			failed = append(failed, fmt.Errorf("pool %s was not deleted: %w", p.Name, err))
-		case v.DryRun != app.DryRunNone && waits[p.Name] > 0:
-			v.Say.Done("pool %s would stop allocating, and would be deleted once %s %s released", p.Name,
-				humanize.Plural(waits[p.Name], "address"), humanize.OneOr(waits[p.Name], "is", "are"))
-		case v.DryRun != app.DryRunNone:
-			v.Say.Done("pool %s deleted", p.Name)
-		case !v.wait:
-			v.Say.Done("deletion of pool %s requested", p.Name)
-		default:
-			left = append(left, p)
+// warnChildren names the groups and blocks whose deletion the pool's deletion waits for, unless they are being deleted,
+// too.
+func (v *poolDelete) warnChildren(p resource.Pool, all []resource.Pool) {
+	var children []string
+	for _, o := range all {
+		if o.Spec.Parent == p.Name && !slices.Contains(v.names, o.Name) {
+			children = append(children, o.Name)
 		}
 	}
-	limit := follow.Remaining(v.App, v.timeout)
-	for _, p := range left {
-		if err := v.waitGone(ctx, api, p, limit()); err != nil {
-			failed = append(failed, err)
-		}
+	if n := len(children); n > 0 {
+		v.Say.Warn("pool %s waits for the %s that %s carved from it: %s", p.Name, humanize.OneOr(n, "pool", "pools"),
+			humanize.OneOr(n, "is", "are"), humanize.List(children))
 	}
-	return failed.OrNil()
 }
 
-// deleteOne deletes the pool that was shown, not a new one of the same name.
-func (v *poolDelete) deleteOne(ctx context.Context, api *resource.Pools, p resource.Pool) error {
-	if v.DryRun == app.DryRunClient {
-		return nil
+// takenOf lists the addresses of a pool and its blocks that are not free and that match takes.
+func takenOf(
+	ctx context.Context, s *app.App, all []resource.Pool, name string, match func(lease.Lease) bool,
+) (resource.InTheWay, error) {
+	names := resource.LeasePools(all, []string{name}, false)
+	query := resource.LeaseQuery{Pool: name, Selectors: resource.TakenOnly()}
+	if len(names) > 1 {
+		query.Pool = "" // one list for the pool and all its blocks
 	}
-	return resource.Delete(ctx, v.App, api.API, p.Name, p.UID)
+	taken, err := resource.HeldLeases(ctx, s, query, func(l lease.Lease) bool {
+		return (l.Pool == name || slices.Contains(names, l.Pool)) && match(l)
+	})
+	return resource.SortOut(taken), err
 }

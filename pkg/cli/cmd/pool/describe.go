@@ -59,11 +59,7 @@ func (v *poolDescribe) Validate() error {
 }
 
 func (v *poolDescribe) Run(ctx context.Context) error {
-	api, err := resource.NewPools(v.App)
-	if err != nil {
-		return err
-	}
-	p, err := api.Get(ctx, v.name)
+	p, err := resource.OnePool(ctx, v.App, v.name)
 	if err != nil {
 		return err
 	}
@@ -96,7 +92,6 @@ func (v *poolDescribe) print(d *view.Pool) error {
 	return v.output.Object(v.Out, o)
 }
 
-// write prints all sections that are not empty.
 func (v *poolDescribe) write(d *view.Pool) error {
 	var b bytes.Buffer
 	v.link.With(d.Facts(v.App), "pool", d.Name).Write(&b, v.App, 12)

@@ -68,7 +68,7 @@ func (v *poolDiff) Run(ctx context.Context) error {
 		return err
 	}
 	if v.output.Printer != nil {
-		err = v.output.Object(v.Out, diffObjects(all))
+		err = v.output.Object(v.Out, printer.NewViews("PoolDiff", all, diffFields))
 	} else {
 		err = v.write(all)
 	}
@@ -184,9 +184,7 @@ func (v *poolDiff) afterApply(ctx context.Context, api *resource.Pools, m manife
 }
 
 // changeEffects reads the leases of a pool and describes the effects of a change on them.
-func changeEffects(
-	ctx context.Context, s *app.App, before, after resource.Pool, fit *resource.Fit,
-) (effects, error) {
+func changeEffects(ctx context.Context, s *app.App, before, after resource.Pool, fit *resource.Fit) (effects, error) {
 	was, is := fit.Pool(after.Name)
 	var held []lease.Lease
 	pools := []resource.Pool{after}
@@ -241,10 +239,7 @@ func (v *poolDiff) sumUp(all []change) error {
 		}
 	}
 	if len(all) == 0 {
-		var names []string
-		for _, f := range v.files {
-			names = append(names, sourceName(f))
-		}
+		names := app.Map(v.files, sourceName)
 		v.Say.Note("no pools in %s", strings.Join(names, ", "))
 	} else {
 		v.Say.Note("%s: %s", humanize.Plural(len(all), "pool"), strings.Join(parts, ", "))

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -65,7 +64,6 @@ func (c change) unified() (string, error) {
 	return string(lines), nil
 }
 
-// paintDiff colours the lines of a diff.
 func paintDiff(t terminal.Terminal, text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -88,25 +86,16 @@ func samePool(a, b resource.Pool) bool {
 	return equality.Semantic.DeepEqual(backup.Kept(a.Stored).Object, backup.Kept(b.Stored).Object)
 }
 
-// diffObjects returns the comparison for -o json and similar formats.
-func diffObjects(all []change) *unstructured.UnstructuredList {
-	l := &unstructured.UnstructuredList{Object: map[string]any{
-		"apiVersion": app.ProgramName + "/v1", "kind": "PoolDiffList",
-	}}
-	for _, c := range all {
-		o := map[string]any{
-			"apiVersion": app.ProgramName + "/v1", "kind": "PoolDiff",
-			"pool": c.name, "action": c.action, "changes": fieldChanges(c),
-		}
-		switch c.action {
-		case actionRefused:
-			o["error"] = c.refused.Error()
-		case actionCreated, actionChanged:
-			o["effects"] = effectObject(c.effects)
-		}
-		l.Items = append(l.Items, unstructured.Unstructured{Object: o})
+// diffFields returns the fields of a comparison for -o json and similar formats.
+func diffFields(c change) map[string]any {
+	o := map[string]any{"pool": c.name, "action": c.action, "changes": fieldChanges(c)}
+	switch c.action {
+	case actionRefused:
+		o["error"] = c.refused.Error()
+	case actionCreated, actionChanged:
+		o["effects"] = effectObject(c.effects)
 	}
-	return l
+	return o
 }
 
 // fieldChanges returns the fields of the spec that differ, sorted by name.
@@ -141,10 +130,8 @@ func effectObject(e effects) map[string]any {
 	for _, o := range e.overlaps {
 		overlaps = append(overlaps, map[string]any{"pool": o.Pool.Name, "addresses": ipaddr.FormatSet(o.Addrs)})
 	}
-	namespacesCutOff := []any{}
-	for _, n := range e.chain.cutOff {
-		namespacesCutOff = append(namespacesCutOff, map[string]any{"namespace": n.namespace, "leases": int64(n.held)})
-	}
+	namespacesCutOff := app.Map(e.chain.cutOff,
+		func(n namespaceShare) any { return map[string]any{"namespace": n.namespace, "leases": int64(n.held)} })
 	keepGiven, keepOldGateway := map[string]any{}, 0
 	for _, name := range e.changed {
 		if keepGiven[name] = int64(e.kept.By[name]); name == lease.SettingGateway {

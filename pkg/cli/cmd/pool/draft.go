@@ -58,7 +58,6 @@ func (d *draft) open(ctx context.Context) (edited bool, err error) {
 	return true, nil
 }
 
-// write writes the text to the editor's file.
 func (d *draft) write() error {
 	content := append([]byte(d.header()), d.text...)
 	if d.path != "" {
@@ -97,7 +96,6 @@ func uncommented(text []byte) []byte {
 	return out
 }
 
-// parse parses the pool.
 func (d *draft) parse() (resource.Pool, error) {
 	objects, err := decodeObjects("the text", bytes.NewReader(d.text))
 	switch {

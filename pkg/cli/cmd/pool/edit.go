@@ -78,7 +78,6 @@ func (v *poolEdit) Run(ctx context.Context) error {
 	return draft.saveUnlessStored(v.apply(ctx, api, live, next))
 }
 
-// cancelled ends an edit without a change.
 func (v *poolEdit) cancelled(d *draft) error {
 	if d.refused != nil {
 		return d.save(d.refused)

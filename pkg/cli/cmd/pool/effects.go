@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -103,7 +104,6 @@ type effect struct {
 	grave bool
 }
 
-// sayEffects prints effects.
 func sayEffects(s *app.App, all []effect) {
 	for _, line := range all {
 		if line.grave {
@@ -114,7 +114,6 @@ func sayEffects(s *app.App, all []effect) {
 	}
 }
 
-// say puts the effects into words.
 func (e effects) say() (out []effect) {
 	add := func(grave bool, format string, args ...any) {
 		out = append(out, effect{fmt.Sprintf(format, args...), grave})
@@ -180,4 +179,41 @@ func (e effects) say() (out []effect) {
 		}
 	}
 	return append(out, e.chain.say()...)
+}
+
+// addChildren adds to kept the outdated leases of the pool's groups and blocks, which inherit settings.
+func (e *effects) addChildren(ctx context.Context, s *app.App, pool string, fit *resource.Fit) error {
+	if len(e.changed) == 0 {
+		return nil
+	}
+	counts, changed := map[string]*lease.Outdated{}, map[string][]string{}
+	for _, child := range fit.Children(pool) {
+		was, is := fit.Settings(child)
+		if names := was.Differ(is); len(names) > 0 {
+			counts[child], changed[child] = lease.NewOutdated(is), names
+		}
+	}
+	if len(counts) == 0 {
+		return nil
+	}
+	leases, err := s.Leases()
+	if err != nil {
+		return err
+	}
+	query := resource.LeaseQuery{Status: lease.Active.String()}
+	if err := leases.Each(ctx, query.Selector(), func(l lease.Lease) error {
+		if of := counts[l.Pool]; of != nil {
+			of.Add(l)
+		}
+		return nil
+	}); err != nil {
+		return resource.Explain(s, err)
+	}
+	for child, of := range counts {
+		e.kept.Unknown += of.Unknown
+		for _, name := range changed[child] {
+			e.kept.By[name] += of.By[name]
+		}
+	}
+	return nil
 }

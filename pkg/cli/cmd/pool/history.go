@@ -1,10 +1,10 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
@@ -58,10 +58,7 @@ func (v *poolHistory) Validate() error {
 	if v.limit < 0 {
 		return app.Usagef("--limit %d is negative", v.limit)
 	}
-	if err := v.Period.Validate(v.Now()); err != nil {
-		return err
-	}
-	return v.output.Validate()
+	return cmp.Or(v.Period.Validate(v.Now()), v.output.Validate())
 }
 
 func (v *poolHistory) Run(ctx context.Context) error {
@@ -80,7 +77,7 @@ func (v *poolHistory) Run(ctx context.Context) error {
 		v.Say.Note("%s", note)
 	}
 	if v.output.Printer != nil {
-		return v.output.Object(v.Out, changeObjects(h.Records))
+		return v.output.Object(v.Out, printer.NewViews("PoolHistory", h.Records, changeFields))
 	}
 	return printer.NewTable(&v.output, changeColumns()).Write(v.Out, changeRows(h.Records))
 }
@@ -115,21 +112,12 @@ func changeColumns() []printer.Column[changeRow] {
 	}
 }
 
-// changeObjects returns the list for -o json and similar formats. The cluster has no such kind: it is a view.
-func changeObjects(records []history.Record) *unstructured.UnstructuredList {
-	l := &unstructured.UnstructuredList{Object: map[string]any{
-		"apiVersion": app.ProgramName + "/v1", "kind": "PoolHistoryList",
-	}}
-	for _, r := range records {
-		changes := []any{}
-		for _, c := range r.Changes {
-			changes = append(changes, map[string]any{"field": c.Field, "old": c.Old, "new": c.New})
-		}
-		l.Items = append(l.Items, unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": app.ProgramName + "/v1", "kind": "PoolHistory", "pool": r.Pool,
-			"time": resource.TimeText(r.Time), "what": r.What, "by": r.By, "program": r.Program,
-			"generation": r.Generation, "changes": changes,
-		}})
+// changeFields returns the fields of a record for -o json and similar formats.
+func changeFields(r history.Record) map[string]any {
+	changes := app.Map(r.Changes,
+		func(c history.FieldChange) any { return map[string]any{"field": c.Field, "old": c.Old, "new": c.New} })
+	return map[string]any{
+		"pool": r.Pool, "time": resource.TimeText(r.Time), "what": r.What, "by": r.By, "program": r.Program,
+		"generation": r.Generation, "changes": changes,
 	}
-	return l
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -46,14 +45,7 @@ counted with it; bcsnetctl pool tree shows them.`,
 	return cmd
 }
 
-func (v *poolList) Complete([]string) error { return nil }
-
-func (v *poolList) Validate() error {
-	if err := v.which.Validate(); err != nil {
-		return err
-	}
-	return v.output.Validate()
-}
+func (v *poolList) Validate() error { return cmp.Or(v.which.Validate(), v.output.Validate()) }
 
 func (v *poolList) Run(ctx context.Context) error {
 	if v.output.Watch {
@@ -73,11 +65,7 @@ func (v *poolList) Run(ctx context.Context) error {
 		return err
 	}
 	if v.output.Printer != nil {
-		var items []unstructured.Unstructured
-		for _, p := range all {
-			items = append(items, *p.Stored)
-		}
-		return v.output.List(v.Out, items)
+		return v.output.List(v.Out, app.Map(all, resource.Pool.Object))
 	}
 	columns := resource.AddUp(resource.PoolColumns(v.App), all,
 		func(p resource.Pool) *v1.BCSNetPool { return p.BCSNetPool })
@@ -88,7 +76,6 @@ func (v *poolList) Run(ctx context.Context) error {
 	return nil
 }
 
-// watch prints the pools, then each change.
 func (v *poolList) watch(ctx context.Context) error {
 	summary := func(all []resource.Pool) string { return resource.PoolSummary(v.App, v.which, all) }
 	show := func(w io.Writer, p resource.Pool) error { return v.output.Object(w, p.Stored) }

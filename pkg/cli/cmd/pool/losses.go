@@ -76,7 +76,6 @@ func familyOf(p resource.Pool) string {
 	return "IPv4"
 }
 
-// warn prints the losses.
 func (l losses) warn(s *app.App) {
 	for _, name := range l.families {
 		s.Say.Warn("no pool would have %s: requests that name the network would get no such address", name)
@@ -87,10 +86,7 @@ func (l losses) warn(s *app.App) {
 			humanize.List(l.namespaces))
 	}
 	if n := len(l.hosts); n > 0 {
-		var names []string
-		for _, h := range l.hosts {
-			names = append(names, h.String())
-		}
+		names := app.Map(l.hosts, netip.Addr.String)
 		s.Say.Warn("%s no other pool, so new pods there will get no address: %s",
 			humanize.OneOr(n, "this host has", humanize.Plural(n, "host")+" have"), humanize.List(names))
 	}

@@ -60,7 +60,6 @@ func readManifests(s *app.App, files []string) ([]manifest, error) {
 	return all, nil
 }
 
-// sourceName names a file in messages.
 func sourceName(file string) string {
 	if file == "-" {
 		return "standard input"

@@ -174,11 +174,7 @@ func (v *poolMove) fixed(p resource.Pool, all []resource.Pool) error {
 
 // claims names the claims whose spec.pool is the pool.
 func (v *poolMove) claims(ctx context.Context) (names []string, err error) {
-	api, err := resource.NewClaims(v.App)
-	if err != nil {
-		return nil, err
-	}
-	all, err := api.List(ctx, "", metav1.ListOptions{})
+	all, err := resource.AllClaims(ctx, v.App, "", metav1.ListOptions{})
 	for _, c := range all {
 		if c.Spec.Pool == v.from {
 			names = append(names, c.FullName())

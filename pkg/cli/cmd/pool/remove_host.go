@@ -142,7 +142,6 @@ func listedOf(list []string, hosts []netip.Addr, nodes []resource.Node) (gone []
 	return gone, others
 }
 
-// report prints what was done.
 func (v *poolRemoveHost) report(gone []netip.Addr, others []string, left int, parent string) {
 	if len(others) > 0 {
 		v.Say.Note("not in pool %s: %s %s", v.name, humanize.OneOr(len(others), "node", "nodes"), humanize.List(others))
@@ -151,10 +150,7 @@ func (v *poolRemoveHost) report(gone []netip.Addr, others []string, left int, pa
 		v.Say.Note("nothing to take out of pool %s", v.name)
 		return
 	}
-	var names []string
-	for _, h := range gone {
-		names = append(names, h.String())
-	}
+	names := app.Map(gone, netip.Addr.String)
 	v.Say.Done("%s taken out of pool %s", app.Those("host", names), v.name)
 	switch {
 	case left == 0 && parent != "":

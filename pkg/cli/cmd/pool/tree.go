@@ -77,10 +77,7 @@ func (v *poolTree) Run(ctx context.Context) error {
 	if v.output.Printer != nil {
 		return v.output.Object(v.Out, treeObjects(networks, v.depth))
 	}
-	var trees []printer.Branch
-	for _, n := range networks {
-		trees = append(trees, n.branch())
-	}
+	trees := app.Map(networks, networkNode.branch)
 	var b bytes.Buffer
 	printer.DrawTree(&b, trees, printer.StrokesOf(v.Terminal), v.depth)
 	_, err = v.Out.Write(b.Bytes())

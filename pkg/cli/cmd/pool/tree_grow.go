@@ -65,11 +65,7 @@ func growTree(
 		}
 		return cmp.Compare(a, b)
 	})
-	var out []networkNode
-	for _, name := range names {
-		out = append(out, networkNode{name, byNetwork[name]})
-	}
-	return out
+	return app.Map(names, func(name string) networkNode { return networkNode{name, byNetwork[name]} })
 }
 
 // growWithBlocks returns the node of a pool with its blocks, whose addresses count as the pool's.
@@ -202,17 +198,12 @@ func treeObjects(networks []networkNode, depth int) *unstructured.Unstructured {
 	for _, n := range networks {
 		o := map[string]any{"network": n.name}
 		if depth > 1 {
-			pools := []any{}
-			for _, p := range n.pools {
-				pools = append(pools, p.object(depth))
-			}
+			pools := app.Map(n.pools, func(p poolNode) any { return p.object(depth) })
 			o["pools"] = pools
 		}
 		list = append(list, o)
 	}
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": app.ProgramName + "/v1", "kind": "PoolTree", "networks": list,
-	}}
+	return printer.NewView("PoolTree", map[string]any{"networks": list})
 }
 
 func (n poolNode) object(depth int) map[string]any {
@@ -236,10 +227,7 @@ func (n poolNode) object(depth int) map[string]any {
 		o["namespace"], o["cidr"] = strings.Join(n.pool.Spec.Namespaces, ", "), n.pool.Spec.AvailableIPs[0]
 	}
 	if len(n.blocks) > 0 {
-		blocks := []any{}
-		for _, b := range n.blocks {
-			blocks = append(blocks, b.object(depth))
-		}
+		blocks := app.Map(n.blocks, func(b poolNode) any { return b.object(depth) })
 		o["blocks"] = blocks
 	}
 	if depth < 3 {
@@ -249,10 +237,7 @@ func (n poolNode) object(depth int) map[string]any {
 	for _, h := range n.hosts {
 		host := map[string]any{"host": resource.AddrText(h.host), "inPool": h.listed, "held": int64(len(h.held))}
 		if depth >= treeLevels {
-			addresses := []any{}
-			for _, l := range h.held {
-				addresses = append(addresses, resource.LeaseObject(l))
-			}
+			addresses := app.Map(h.held, func(l lease.Lease) any { return resource.LeaseObject(l) })
 			host["addresses"] = addresses
 		}
 		hosts = append(hosts, host)

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
@@ -66,11 +64,7 @@ func (v *poolBind) handBack(ctx context.Context, api *resource.Pools, p resource
 		return err
 	}
 	if v.output.Given() {
-		items := []unstructured.Unstructured{}
-		for _, b := range gone {
-			items = append(items, *b.Stored)
-		}
-		if err := v.output.List(v.Out, items); err != nil {
+		if err := v.output.List(v.Out, app.Map(gone, resource.Pool.Object)); err != nil {
 			return err
 		}
 	}

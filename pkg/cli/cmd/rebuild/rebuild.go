@@ -53,8 +53,6 @@ interrupted, run it again: it does the rest.`,
 	return cmd
 }
 
-func (v *verb) Complete([]string) error { return nil }
-
 func (v *verb) Validate() error {
 	v.names = app.SortedOnce(v.names)
 	return v.output.Validate()

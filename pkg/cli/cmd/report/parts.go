@@ -26,7 +26,6 @@ import (
 // maxLog bounds one log, in bytes.
 const maxLog = 8 << 20
 
-// parts lists the files of a report.
 func (v *report) parts(ctx context.Context) ([]part, error) {
 	c, err := v.Dynamic()
 	if err != nil {

@@ -1,6 +1,7 @@
 package top
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"maps"
@@ -69,13 +70,8 @@ minute, over the last ten minutes or since the view began.`,
 	return cmd
 }
 
-func (v *topHolder) Complete([]string) error { return nil }
-
 func (v *topHolder) Validate() error {
-	if err := v.order.validate(v.output.Watch); err != nil {
-		return err
-	}
-	return v.output.Validate()
+	return cmp.Or(v.order.validate(v.output.Watch), v.output.Validate())
 }
 
 func (v *topHolder) Run(ctx context.Context) error {
@@ -96,7 +92,7 @@ func (v *topHolder) Run(ctx context.Context) error {
 	}
 	rows := v.rows()
 	if v.output.Printer != nil {
-		return v.output.Object(v.Out, objects(v.kind(), rows, v.object))
+		return v.output.Object(v.Out, printer.NewViews(v.kind(), rows, v.fields))
 	}
 	if err := printer.NewTable(&v.output, v.columns()).Write(v.Out, rows); err != nil {
 		return err
@@ -105,9 +101,10 @@ func (v *topHolder) Run(ctx context.Context) error {
 	return nil
 }
 
-// watch prints the table, then each change.
 func (v *topHolder) watch(ctx context.Context, query resource.LeaseQuery) error {
-	show := func(w io.Writer, h holderTop) error { return v.output.Object(w, v.object(h)) }
+	show := func(w io.Writer, h holderTop) error {
+		return v.output.Object(w, printer.NewView(v.kind(), v.fields(h)))
+	}
 	w := &follow.Watched[holderTop]{
 		View:    follow.NewView(v.App, &v.output, v.columns(), show, v.summary),
 		Compare: v.order.compare,

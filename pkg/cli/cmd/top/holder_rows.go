@@ -7,9 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
@@ -48,8 +45,7 @@ func holderOrders() []ordering[holderTop] {
 		{"pods", func(a, b holderTop) int { return cmp.Or(cmp.Compare(len(b.Pods), len(a.Pods)), active(a, b)) }},
 		{"new", func(a, b holderTop) int { return cmp.Or(cmp.Compare(b.recent(), a.recent()), active(a, b)) }},
 		{orderRate, func(a, b holderTop) int {
-			return cmp.Or(cmp.Compare(b.perMinute(), a.perMinute()), active(a,
-				b))
+			return cmp.Or(cmp.Compare(b.perMinute(), a.perMinute()), active(a, b))
 		}},
 	}
 }
@@ -88,14 +84,13 @@ func (v *topHolder) summary(all []holderTop) string {
 // kind returns the kind of a row for -o json and similar formats.
 func (v *topHolder) kind() string { return strings.ToUpper(v.noun[:1]) + v.noun[1:] + "Top" }
 
-func (v *topHolder) object(h holderTop) *unstructured.Unstructured {
+func (v *topHolder) fields(h holderTop) map[string]any {
 	o := map[string]any{
-		"apiVersion": app.ProgramName + "/v1", "kind": v.kind(), v.noun: h.who,
-		"active": int64(h.Addresses), "pods": int64(len(h.Pods)), "new": int64(h.recent()),
+		v.noun: h.who, "active": int64(h.Addresses), "pods": int64(len(h.Pods)), "new": int64(h.recent()),
 		"pools": resource.Values(h.poolNames()),
 	}
 	if v.output.Watch {
 		o["perMinute"] = h.perMinute()
 	}
-	return &unstructured.Unstructured{Object: o}
+	return o
 }

@@ -1,6 +1,7 @@
 package top
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -63,13 +64,7 @@ func (v *topPool) Validate() error {
 	if v.name != "" && v.which != (resource.Selectors{}) {
 		return app.Usagef("a pool name cannot be combined with -l or --field-selector")
 	}
-	if err := v.order.validate(v.output.Watch); err != nil {
-		return err
-	}
-	if err := v.which.Validate(); err != nil {
-		return err
-	}
-	return v.output.Validate()
+	return cmp.Or(v.order.validate(v.output.Watch), v.which.Validate(), v.output.Validate())
 }
 
 func (v *topPool) Run(ctx context.Context) error {
@@ -90,13 +85,10 @@ func (v *topPool) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows := make([]poolTop, 0, len(found))
-	for _, p := range found {
-		rows = append(rows, poolTop{p, &trend{now: v.Now}})
-	}
+	rows := app.Map(found, func(p resource.Pool) poolTop { return poolTop{p, &trend{now: v.Now}} })
 	slices.SortFunc(rows, v.order.compare)
 	if v.output.Printer != nil {
-		return v.output.Object(v.Out, objects("PoolTop", rows, v.object))
+		return v.output.Object(v.Out, printer.NewViews(poolKind, rows, v.fields))
 	}
 	columns := resource.AddUp(v.columns(), rows, func(p poolTop) *v1.BCSNetPool { return p.BCSNetPool })
 	if err := printer.NewTable(&v.output, columns).Write(v.Out, rows); err != nil {
@@ -106,7 +98,6 @@ func (v *topPool) Run(ctx context.Context) error {
 	return nil
 }
 
-// watch prints the table, then each change.
 func (v *topPool) watch(ctx context.Context) error {
 	trends := map[types.UID]*trend{}
 	read := func(u *unstructured.Unstructured) (poolTop, error) {
@@ -119,12 +110,9 @@ func (v *topPool) watch(ctx context.Context) error {
 		}
 		return poolTop{p, trends[p.UID]}, err
 	}
-	show := func(w io.Writer, p poolTop) error { return v.output.Object(w, v.object(p)) }
+	show := func(w io.Writer, p poolTop) error { return v.output.Object(w, printer.NewView(poolKind, v.fields(p))) }
 	note := func(all []poolTop) string {
-		found := make([]resource.Pool, 0, len(all))
-		for _, p := range all {
-			found = append(found, p.Pool)
-		}
+		found := app.Map(all, func(p poolTop) resource.Pool { return p.Pool })
 		return resource.PoolSummary(v.App, v.which, found)
 	}
 	return follow.WatchObjects(ctx, v.App, follow.Source{Kind: resource.Of(v1.PoolResource), Which: v.which.Options()},

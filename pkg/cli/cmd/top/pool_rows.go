@@ -5,10 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
@@ -71,11 +69,13 @@ func (v *topPool) columns() []printer.Column[poolTop] {
 		printer.Column[poolTop]{Name: "FULL IN", Cell: poolTop.fullIn})
 }
 
-func (v *topPool) object(p poolTop) *unstructured.Unstructured {
+// poolKind is the kind of a row for -o json and similar formats.
+const poolKind = "PoolTop"
+
+func (v *topPool) fields(p poolTop) map[string]any {
 	word, attention := resource.PoolState(v.App, p.BCSNetPool)
 	o := map[string]any{
-		"apiVersion": app.ProgramName + "/v1", "kind": "PoolTop", "pool": p.Name, "cidr": resource.CidrOf(p.BCSNetPool),
-		"state": word, "attention": attention,
+		"pool": p.Name, "cidr": resource.CidrOf(p.BCSNetPool), "state": word, "attention": attention,
 	}
 	if resource.Counted(p.BCSNetPool) {
 		o["total"], o["active"], o["reserved"], o["free"] = p.Status.Capacity, p.Status.Active, p.Status.Reserved,
@@ -86,5 +86,5 @@ func (v *topPool) object(p poolTop) *unstructured.Unstructured {
 	if v.output.Watch {
 		o["perMinute"] = p.perMinute()
 	}
-	return &unstructured.Unstructured{Object: o}
+	return o
 }

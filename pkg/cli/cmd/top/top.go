@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
@@ -66,13 +65,3 @@ func (o *order[T]) compare(a, b T) int {
 
 // orderRate sorts by the rate of change.
 const orderRate = "rate"
-
-// objects returns a table of top for -o json and similar formats. The cluster has no such kind: it is a view.
-func objects[T any](kind string, rows []T, object func(T) *unstructured.Unstructured) *unstructured.UnstructuredList {
-	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": kind +
-		"List"}}
-	for _, r := range rows {
-		l.Items = append(l.Items, *object(r))
-	}
-	return l
-}

@@ -54,7 +54,6 @@ func (t *trend) perMinute() float64 {
 	return float64(t.samples[len(t.samples)-1].n-from.n) / over.Minutes()
 }
 
-// rateText formats a rate per minute.
 func rateText(rate float64) string {
 	if rate == 0 {
 		return "0"

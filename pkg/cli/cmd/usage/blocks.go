@@ -67,7 +67,6 @@ func (b blocks) owned() map[string][]string {
 	return by
 }
 
-// names lists the blocks, in order.
 func (b blocks) names() []string {
 	var out []string
 	for name := range b {

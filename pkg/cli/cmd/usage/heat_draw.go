@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
@@ -108,23 +106,20 @@ func legend(m view.Map, t terminal.Terminal) string {
 	return text + "\n" + unit + "; " + left
 }
 
-// object returns the map for -o json and similar formats.
-func mapObject(m view.Map) unstructured.Unstructured {
+// mapKind is the kind of a map for -o json and similar formats.
+const mapKind = "PoolUsage"
+
+func mapFields(m view.Map) map[string]any {
 	rows := []any{}
 	for _, r := range m.Rows {
-		cells := []any{}
-		for _, c := range r.Cells {
-			cells = append(cells, cellObject(m, c))
-		}
+		cells := app.Map(r.Cells, func(c view.Cell) any { return cellObject(m, c) })
 		rows = append(rows, map[string]any{"from": r.From.String(), "cells": cells})
 	}
-	return unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": app.ProgramName + "/v1", "kind": "PoolUsage", "pool": m.Pool, "block": int64(m.Bits),
-		"rows":   rows,
-		"active": int64(m.Active), "reserved": int64(m.Reserved), "cooling": int64(m.Cooling),
-		"problems": int64(len(m.Problems)),
-		"usable":   app.Saturated(m.Usable),
-	}}
+	return map[string]any{
+		"pool": m.Pool, "block": int64(m.Bits), "rows": rows, "active": int64(m.Active),
+		"reserved": int64(m.Reserved), "cooling": int64(m.Cooling), "problems": int64(len(m.Problems)),
+		"usable": app.Saturated(m.Usable),
+	}
 }
 
 func cellObject(m view.Map, c view.Cell) map[string]any {

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
@@ -161,14 +159,14 @@ func quotaUse(p ipam.Pool, taken []lease.Lease) []ipam.NamespaceUse {
 // fewBlocks is the number of a namespace's blocks that the table names.
 const fewBlocks = 3
 
-// table prints who takes how much.
 func (v *usage) table(rows []share) error {
 	if err := printer.Sorted(&v.output.Sort, rows,
-		func(r share) (printer.SortKey, error) { return v.output.Sort.Key(r.object(v.by)) }); err != nil {
+		func(r share) (printer.SortKey, error) { return v.output.Sort.Key(r.fields(v.by)) }); err != nil {
 		return err
 	}
 	if v.output.Printer != nil {
-		return v.output.Object(v.Out, objects(v.by, rows))
+		shown := printer.NewViews("Usage", rows, func(r share) map[string]any { return r.fields(v.by) })
+		return v.output.Object(v.Out, shown)
 	}
 	columns := []printer.Column[share]{
 		{Name: strings.ToUpper(v.by), Cell: func(r share) string { return r.who }},
@@ -181,8 +179,7 @@ func (v *usage) table(rows []share) error {
 	}
 	if v.by != "pool" {
 		columns = slices.DeleteFunc(columns, func(c printer.Column[share]) bool {
-			return c.Name == "FREE" ||
-				c.Name == "COOLING"
+			return c.Name == "FREE" || c.Name == "COOLING"
 		})
 	}
 	if slices.ContainsFunc(rows, func(r share) bool { return r.trend != nil }) {
@@ -207,20 +204,10 @@ func (v *usage) table(rows []share) error {
 	return printer.NewTable(&v.output, columns).Write(v.Out, rows)
 }
 
-// objects returns the table for -o json and similar formats.
-func objects(by string, rows []share) *unstructured.UnstructuredList {
-	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1",
-		"kind": "UsageList"}}
-	for _, r := range rows {
-		l.Items = append(l.Items, unstructured.Unstructured{Object: r.object(by)})
-	}
-	return l
-}
-
-func (r share) object(by string) map[string]any {
+// fields returns the fields of a row for -o json and similar formats.
+func (r share) fields(by string) map[string]any {
 	o := map[string]any{
-		"apiVersion": app.ProgramName + "/v1", "kind": "Usage", by: r.who,
-		"active": int64(r.active), "reserved": int64(r.reserved), "problems": int64(r.problems),
+		by: r.who, "active": int64(r.active), "reserved": int64(r.reserved), "problems": int64(r.problems),
 	}
 	if by == "pool" {
 		o["cooling"], o["free"], o["usable"], o["others"] = int64(r.cooling), r.free, r.total, r.others

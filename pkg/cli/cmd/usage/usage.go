@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
@@ -182,16 +181,9 @@ func (v *usage) print(maps []view.Map) error {
 	var b bytes.Buffer
 	switch {
 	case v.output.Printer != nil && len(maps) == 1:
-		o := mapObject(maps[0])
-		return v.output.Object(v.Out, &o)
+		return v.output.Object(v.Out, printer.NewView(mapKind, mapFields(maps[0])))
 	case v.output.Printer != nil:
-		l := &unstructured.UnstructuredList{Object: map[string]any{
-			"apiVersion": app.ProgramName + "/v1", "kind": "PoolUsageList",
-		}}
-		for _, m := range maps {
-			l.Items = append(l.Items, mapObject(m))
-		}
-		return v.output.Object(v.Out, l)
+		return v.output.Object(v.Out, printer.NewViews(mapKind, maps, mapFields))
 	default:
 		for i, m := range maps {
 			if i > 0 {

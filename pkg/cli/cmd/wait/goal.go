@@ -36,7 +36,6 @@ func goals() []string {
 	}
 }
 
-// poolConditions and claimConditions return the supported conditions.
 func poolConditions() []string {
 	return []string{v1.ConditionReady, v1.ConditionExhausted, v1.ConditionOverlap, v1.ConditionDraining}
 }

@@ -2,6 +2,9 @@ package rest
 
 import (
 	"context"
+	_ "embed"
+	"encoding/json"
+	"net/http"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -9,6 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/gone"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -33,4 +37,46 @@ type Service struct {
 	Namespace string
 	// Preallocate makes a claim take its addresses before pods ask. The returned stock is also valid with an error.
 	Preallocate func(ctx context.Context, c *v1.BCSNetIPClaim) (allocator.Stock, error)
+}
+
+// StatusOf returns the HTTP status of a refusal. Everything that is not the fault of the request is a server error,
+// because galaxy has no other status for it.
+func StatusOf(why *ipam.Refusal) int {
+	switch why.Reason {
+	case ipam.ReasonBadRequest, ipam.ReasonMissingField, ipam.ReasonBadAddress, ipam.ReasonAddressInUse:
+		return http.StatusBadRequest
+	case ipam.ReasonUnauthenticated:
+		return http.StatusUnauthorized
+	case ipam.ReasonPlainHTTP, ipam.ReasonNotPermitted:
+		return http.StatusForbidden
+	case ipam.ReasonTooManyRequests:
+		return http.StatusTooManyRequests
+	case ipam.ReasonNotFound:
+		return http.StatusNotFound
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// Paths of galaxy's Swagger documents.
+const (
+	SwaggerList = "/apidocs.json"
+	SwaggerV1   = "/apidocs.json/v1"
+)
+
+//go:embed swagger.json
+var swaggerV1 []byte
+
+// SwaggerDocuments returns, for a server at a URL, the list of APIs and the description of its only API, in Swagger
+// 1.2.
+func SwaggerDocuments(base string) (list, v1 any) {
+	doc := map[string]any{}
+	if err := json.Unmarshal(swaggerV1, &doc); err != nil {
+		panic(err) // a test covers it
+	}
+	doc["basePath"] = base
+	return map[string]any{
+		"swaggerVersion": doc["swaggerVersion"], "apiVersion": doc["apiVersion"], "info": doc["info"],
+		"apis": []map[string]any{{"path": "/v1", "description": ""}},
+	}, doc
 }
