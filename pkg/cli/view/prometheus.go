@@ -165,7 +165,7 @@ func (p *Prometheus) problem(err error) error {
 }
 
 // growth returns by how much the taken addresses grow each hour, for each period that the samples of the free ones
-// cover. It fits a line, as the alerts do, and ignores samples that are no number.
+// cover. It fits a line, as the alerts do, and ignores samples that are not numbers.
 func growth(free []model.SamplePair, now time.Time) (rates []float64) {
 	for _, period := range periods() {
 		var n, x, y, xx, xy, first float64

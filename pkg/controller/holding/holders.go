@@ -168,7 +168,7 @@ func (h *Holders) Take(ctx context.Context, name types.NamespacedName, r allocat
 	return all, nil, 0, err
 }
 
-// passing reports whether a refusal is no answer for the object: asking again in a moment gives another one.
+// passing reports whether a refusal is not an answer for the object: asking again in a moment gives another one.
 func passing(r ipam.Reason) bool {
 	switch r {
 	case ipam.ReasonUnavailable, ipam.ReasonOutcomeUnknown, ipam.ReasonOverloaded, ipam.ReasonInternal,
