@@ -16,10 +16,10 @@ type Verb interface {
 	Run(ctx context.Context) error
 }
 
-// Complete is that of a verb without arguments, which embeds App.
+// Complete does nothing, for verbs without arguments, which embed App.
 func (s *App) Complete([]string) error { return nil }
 
-// Validate is that of a verb whose flags need no check, which embeds App.
+// Validate returns nil, for verbs whose flags need no check, which embed App.
 func (s *App) Validate() error { return nil }
 
 // Runs returns the RunE of a verb.
