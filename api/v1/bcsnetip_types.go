@@ -33,7 +33,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name=Gateway,type=string,JSONPath=`.status.given.gateway`,priority=1
 // +kubebuilder:printcolumn:name=Updated,type=date,JSONPath=`.status.updateTime`,priority=1
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule=`isIP(self.metadata.name) || (self.metadata.name.matches('^[0-9a-f]{4}(-[0-9a-f]{4}){7}$') && isIP(self.metadata.name.replace('-', ':')))`,messageExpression=`'name %s is not that of an address: IPv4 as in 10.0.0.20, IPv6 in full with - for :, as in 2001-0db8-0000-0000-0000-0000-0000-0020'.format([self.metadata.name])`,fieldPath=`.metadata`
+// +kubebuilder:validation:XValidation:rule=`isIP(self.metadata.name) || (self.metadata.name.matches('^[0-9a-f]{4}(-[0-9a-f]{4}){7}$') && isIP(self.metadata.name.replace('-', ':')))`,messageExpression=`'name %s is not the name of an address: IPv4 as in 10.0.0.20, IPv6 in full with - for :, as in 2001-0db8-0000-0000-0000-0000-0000-0020'.format([self.metadata.name])`,fieldPath=`.metadata`
 // +kubebuilder:validation:XValidation:rule=`!has(self.spec.address) || self.spec.address == "" || !isIP(self.metadata.name.replace('-', ':')) || (isIP(self.spec.address) && ip(self.spec.address) in [ip(self.metadata.name.replace('-', ':'))])`,messageExpression=`'address %s is not the address %s that the object is named after'.format([self.spec.address, self.metadata.name.replace('-', ':')])`,fieldPath=`.spec.address`
 type BCSNetIP struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -83,7 +83,7 @@ const MaxSetSize = 16
 
 // BCSNetIPStatus is the lease record of an address.
 //
-// +kubebuilder:validation:XValidation:rule=`self.status != 'Active' || self.?containerID.orValue("") != "" || self.?owner.orValue("") != "" || self.?podUID.orValue("") != ""`,message=`an Active address has a holder: set containerID, podUID for a pod whose container is not known, or owner for a holder that is no pod`,fieldPath=`.containerID`,reason=FieldValueRequired
+// +kubebuilder:validation:XValidation:rule=`self.status != 'Active' || self.?containerID.orValue("") != "" || self.?owner.orValue("") != "" || self.?podUID.orValue("") != ""`,message=`an Active address has a holder: set containerID, podUID for a pod whose container is not known, or owner for a holder that is not a pod`,fieldPath=`.containerID`,reason=FieldValueRequired
 type BCSNetIPStatus struct {
 	// status is Available, Active or Reserved.
 	// +optional
@@ -134,7 +134,7 @@ type BCSNetIPStatus struct {
 	// +kubebuilder:validation:MaxLength=16
 	PodUIDNamedBy string `json:"podUIDNamedBy,omitempty"`
 	// cniNetwork is the name of the network configuration that the holder is attached by, as its CNI plugin says. The
-	// garbage collection of that network on the host frees the address when the runtime knows the holder no more.
+	// garbage collection of that network on the host frees the address when the runtime no longer knows the holder.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	CNINetwork string `json:"cniNetwork,omitempty"`
@@ -161,7 +161,7 @@ type BCSNetIPStatus struct {
 	// containers may run after its object has gone.
 	// +optional
 	TerminationGracePeriodSeconds int32 `json:"terminationGracePeriodSeconds,omitempty"`
-	// owner names a holder that is no pod: a virtual machine, a service address, an appliance.
+	// owner names a holder that is not a pod: a virtual machine, a service address, an appliance.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Owner string `json:"owner,omitempty"`

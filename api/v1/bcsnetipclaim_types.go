@@ -103,8 +103,8 @@ type BCSNetIPClaimSpec struct {
 	Preallocate bool `json:"preallocate,omitempty"`
 
 	// releasePolicy says when addresses go back to their pool: WithPod when the pod gives them up, Immutable when the
-	// workload needs them no more (it was scaled down, or deleted), Never when somebody says so, Timed a
-	// time after the pod gave them up. A claim that is deleted gives up all that no pod has.
+	// workload no longer needs them (it was scaled down, or deleted), Never when somebody says so, Timed a time after
+	// the pod gave them up. A claim that is deleted gives up all that no pod has.
 	// +optional
 	// +kubebuilder:validation:Enum=WithPod;Immutable;Never;Timed
 	// +kubebuilder:default=Immutable

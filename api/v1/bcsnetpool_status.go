@@ -34,10 +34,10 @@ type BCSNetPoolStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// capacity is the number of addresses that the pool may hand out, in use or not; it saturates at 2^63-1.
+	// capacity is the number of addresses that the pool may allocate, in use or not; it saturates at 2^63-1.
 	// +optional
 	Capacity int64 `json:"capacity"`
-	// available is the number of addresses that can be handed out now; it saturates at 2^63-1.
+	// available is the number of addresses that can be allocated now; it saturates at 2^63-1.
 	// +optional
 	Available int64 `json:"available"`
 	// active is the number of addresses that containers hold.
@@ -54,8 +54,8 @@ type BCSNetPoolStatus struct {
 	// +optional
 	Hosts int64 `json:"hosts"`
 	// carved are the addresses, single ones and ranges "a-b", that the parent has handed over to a pool with a parent:
-	// no replica gives them out as the parent's any more, and nobody had one. The pool hands out these alone. Of a pool
-	// with blockSize it is the subnet, once blocks of it may be given.
+	// no replica still allocates them for the parent, and nobody had one. The pool allocates only these. Of a pool with
+	// blockSize it is the subnet, once blocks of it may be given.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=65536

@@ -93,9 +93,8 @@ type BCSNetPoolSpec struct {
 	// +kubebuilder:validation:Maximum=128
 	Mask int32 `json:"mask"`
 
-	// gateway of the subnet. It lies inside the subnet, unless that is a /32 or /128, and is never
-	// handed out. It may change at any time. A network without a router has none: pods get no gateway, and no
-	// default route.
+	// gateway of the subnet. It lies inside the subnet, unless that is a /32 or /128, and is never allocated. It may
+	// change at any time. A network without a router has none: pods get no gateway, and no default route.
 	// +optional
 	// +kubebuilder:validation:MaxLength=39
 	// +kubebuilder:validation:XValidation:rule=`self == "" || isIP(self)`,message=`must be an IPv4 or IPv6 address; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`
@@ -120,16 +119,16 @@ type BCSNetPoolSpec struct {
 	HostSubnets []string `json:"hostSubnets,omitempty"`
 
 	// hostSelector chooses nodes by their labels, such as those of a rack or zone: a host whose IP is the InternalIP of
-	// such a node may draw from the pool, beside those of hosts and hostSubnets. A node that loses the label may draw
-	// no more; the addresses that its pods have stay with them.
+	// such a node may draw from the pool, beside those of hosts and hostSubnets. A node that loses the label may no
+	// longer draw; the addresses that its pods have stay with them.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule=`has(self.matchLabels) && self.matchLabels.size() > 0 || has(self.matchExpressions) && self.matchExpressions.size() > 0`,message=`must have matchLabels or matchExpressions: an empty selector would choose every node`
 	// +kubebuilder:validation:XValidation:rule=`!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && e.values.size() > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || e.values.size() == 0))`,message=`each of matchExpressions must have the operator In or NotIn, with values, or Exists or DoesNotExist, without`
 	HostSelector *metav1.LabelSelector `json:"hostSelector,omitempty"`
 
-	// availableIPs are the addresses to hand out: single addresses, ranges "a-b" or "a~b", and
-	// CIDRs, mixed as you like. Network, broadcast and gateway addresses are left out by themselves.
-	// The list is yours: nothing bcsnet does rewrites it.
+	// availableIPs are the addresses to allocate: single addresses, ranges "a-b" or "a~b", and CIDRs, mixed as you
+	// like. Network, broadcast and gateway addresses are left out by themselves. The list is yours: nothing bcsnet does
+	// rewrites it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16384
@@ -147,9 +146,9 @@ type BCSNetPoolSpec struct {
 	// +kubebuilder:validation:items:XValidation:rule=`isIP(self) || [self.replace('~', '-')].all(s, [s.split('-', 2).map(a, isIP(a) ? ip(a).family() : 0).sum()].all(f, f == 8 ? [s.replace('-', '.').split('.', 8)].all(o, ((int(o[0]) * 256 + int(o[1])) * 256 + int(o[2])) * 256 + int(o[3]) <= ((int(o[4]) * 256 + int(o[5])) * 256 + int(o[6])) * 256 + int(o[7])) : f != 12 || cidr(s.split('-', 2)[0] + '/64').containsIP(s.split('-', 2)[1])))`,messageExpression=`self.contains(':') ? 'reaches beyond one /64, the largest range that a pool can hold' : [self.replace('~', '-').split('-', 2)].map(r, 'is reversed: write %s-%s'.format([r[1], r[0]]))[0]`
 	ExcludeIPs []string `json:"excludeIPs,omitempty"`
 
-	// namespaces binds the pool to these namespaces alone, beside those that namespaceSelector matches, and them to
-	// their bound pools. A pool that is bound to no namespace is in the default chain: it serves every namespace that
-	// has nothing of its own.
+	// namespaces binds the pool to these namespaces. It then serves only them and the namespaces that namespaceSelector
+	// matches, and they draw only from their bound pools. A pool that is bound to no namespace is in the default chain:
+	// it serves every namespace without its own pools.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
@@ -177,15 +176,15 @@ type BCSNetPoolSpec struct {
 	Network string `json:"network,omitempty"`
 
 	// parent names the pool that this one is carved from: its addresses are some of the parent's, not all, and the
-	// parent hands them out no more. net and mask are the parent's. A group takes hosts, namespaces and network of the
-	// parent where it has none of its own. It cannot change.
+	// parent no longer allocates them. net and mask are the parent's. A group takes hosts, namespaces and network of
+	// the parent where it has none of its own. It cannot change.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')`,message=`must be the name of a pool: lower-case letters, digits, - and ., with a letter or digit at both ends and around each dot`
 	Parent string `json:"parent,omitempty"`
 
 	// blockSize splits the pool into blocks of this prefix length, at most 65,536 of them. A block is a pool of its
-	// own, <pool>-<a-b-c-d>-<length>, that exists while a namespace owns it; the pool hands out nothing itself. It is
+	// own, <pool>-<a-b-c-d>-<length>, that exists while a namespace owns it; the pool allocates nothing itself. It is
 	// longer than mask, and does not change once it is set.
 	// +optional
 	// +kubebuilder:validation:Minimum=2
@@ -214,15 +213,15 @@ type BCSNetPoolSpec struct {
 	Priority int32 `json:"priority,omitempty"`
 
 	// maxPerHost is the number of addresses of the pool that one host may have in use at a time, as if a network card
-	// or a cloud bounds them; 0 is no bound. A host that has more when it is made smaller keeps them.
+	// or a cloud bounds them; 0 means no limit. A host that has more when it is made smaller keeps them.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=65536
 	MaxPerHost int32 `json:"maxPerHost,omitempty"`
 
 	// maxPerNamespace is the number of addresses of the pool that one namespace may have at a time, if quotas do not
-	// name it: those that its pods use, and those that its claims keep. 0 is no bound. A namespace that has more when
-	// it is made smaller keeps them.
+	// name it: those that its pods use, and those that its claims keep. 0 means no limit. A namespace that has more
+	// when it is made smaller keeps them.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
@@ -267,9 +266,9 @@ type BCSNetPoolSpec struct {
 	// +kubebuilder:default=Auto
 	Materialize Materialize `json:"materialize,omitempty"`
 
-	// cooldown is the time for which an address that was given up rests before the pool hands it out again, whoever
-	// gave it up: whole hours, minutes and seconds such as 90s, 5m or 1h30m, at most 720h. Without it,
-	// addresses do not rest. A change also counts for the addresses that rest already.
+	// cooldown is the time for which an address that was given up rests before the pool allocates it again, whoever
+	// gave it up: whole hours, minutes and seconds such as 90s, 5m or 1h30m, at most 720h. Without it, addresses do not
+	// rest. A change also counts for the addresses that rest already.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=16

@@ -4,7 +4,7 @@ package v1
 const (
 	// ConditionReady: hosts can draw addresses from the pool.
 	ConditionReady = "Ready"
-	// ConditionExhausted: no address of the pool can be handed out at present.
+	// ConditionExhausted: no address of the pool can be allocated at present.
 	ConditionExhausted = "Exhausted"
 	// ConditionOverlap: addresses of the pool are also in another pool.
 	ConditionOverlap = "Overlap"
@@ -154,7 +154,7 @@ const (
 	ReasonAddressFreed     = "AddressFreed"
 	// ReasonAddressConflict: a container found somebody else answering for the address that it was given.
 	ReasonAddressConflict = "AddressConflict"
-	// ReasonQuarantineEnded: the address was quarantined after a conflict, and may be handed out again.
+	// ReasonQuarantineEnded: the address was quarantined after a conflict, and may be allocated again.
 	ReasonQuarantineEnded = "QuarantineEnded"
 )
 

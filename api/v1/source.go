@@ -20,10 +20,10 @@ const (
 	// HostnicConfigAnnotation names the ConfigMap, NAMESPACE/NAME. A block with it stays while the ConfigMap names it.
 	HostnicConfigAnnotation = "networkextension.bkbcs.tencent.com/hostnic-ipam-config"
 	// HostnicFoundAnnotation has the priority that a block had which its namespace had got before the ConfigMap named
-	// it: it is the namespace's again, as it was, when the ConfigMap does so no more.
+	// it: it is the namespace's again, as it was, when the ConfigMap no longer does so.
 	HostnicFoundAnnotation = "networkextension.bkbcs.tencent.com/hostnic-found"
-	// HostnicGoneAnnotation is "true" on a block that the ConfigMap gives to its namespace no more: it was cordoned for
-	// that, and goes when nothing is in it.
+	// HostnicGoneAnnotation is "true" on a block that the ConfigMap no longer gives to its namespace: it was cordoned
+	// for that, and is deleted when it is empty.
 	HostnicGoneAnnotation = "networkextension.bkbcs.tencent.com/hostnic-gone"
 )
 
@@ -31,5 +31,5 @@ const (
 const ImportedLabel = "networkextension.bkbcs.tencent.com/imported-from"
 
 // WithdrawnAnnotation on an object of another system lists addresses, as "a-b, c". The object keeps that system from
-// handing them out, because a cut-over has taken them over.
+// allocating them, because a cut-over has taken them over.
 const WithdrawnAnnotation = "networkextension.bkbcs.tencent.com/withdrawn"

@@ -44,14 +44,14 @@ func SourceOf(ctx context.Context, version string) (Source, error) {
 	}
 	at, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil {
-		return s, fmt.Errorf("SOURCE_DATE_EPOCH=%q is no number of seconds: %w", seconds, err)
+		return s, fmt.Errorf("SOURCE_DATE_EPOCH=%q is not a number of seconds: %w", seconds, err)
 	}
 	s.Created = time.Unix(at, 0).UTC()
 	return s, nil
 }
 
-// Compile builds a static program for a system and processor, in Go's words. It depends on the sources, the version and
-// the Go version alone, not on what this machine sets.
+// Compile builds a static program for a system and processor, in Go's words. It depends only on the sources, the
+// version and the Go version, not on what this machine sets.
 func (s Source) Compile(ctx context.Context, pkg, system, arch, out string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false",
 		"-ldflags", "-s -w -X main.version="+s.Version, "-o", out, pkg)

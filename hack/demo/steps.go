@@ -83,7 +83,7 @@ func (d *demo) steps() []step {
 				}
 				return err
 			}},
-		{"A specific address", "and who asks for one that is taken hears who has it", func(ctx context.Context) error {
+		{"A specific address", "and a request for a taken address is told who has it", func(ctx context.Context) error {
 			want := "10.0.0.21"
 			if first == want {
 				want = "10.0.0.22"
@@ -136,7 +136,7 @@ func (d *demo) steps() []step {
 				}
 				return nil
 			}},
-		{"Deleting the pool waits", "two addresses are in use: the pool hands out no more and says what it waits for",
+		{"Deleting the pool waits", "two addresses are in use: the pool stops allocating and says what it waits for",
 			func(ctx context.Context) error {
 				if err := d.kubectl(ctx, nil, "delete", "bcsnetpool", poolName, "--wait=false"); err != nil {
 					return err

@@ -1,5 +1,5 @@
-// docs writes a page for every command: Markdown for the reference, or a man page for a release. The pages depend
-// on the commands alone, not on the day or the machine.
+// docs writes a page for every command: Markdown for the reference, or a man page for a release. The pages depend only
+// on the commands, not on the day or the machine.
 //
 //	go run ./hack/docs docs/reference/cli
 //	go run ./hack/docs -man dist/man

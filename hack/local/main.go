@@ -87,8 +87,8 @@ func parse(verb string, args []string) (o options, err error) {
 	flags.StringVar(&o.controller, "controller", filepath.Join(root, "bin", "bcsnet-controller"),
 		"the controller's `binary`")
 	flags.BoolVar(&o.noController, "no-controller", false,
-		"run the control plane alone; you start the controller yourself")
-	flags.IntVar(&o.nodes, "nodes", 0, "how `many` real nodes the cluster has; 0 for those of kwok")
+		"run only the control plane; you start the controller yourself")
+	flags.IntVar(&o.nodes, "nodes", 0, "how `many` real nodes the cluster has; 0 for nodes of kwok")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), usage)
 		flags.PrintDefaults()

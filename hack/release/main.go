@@ -36,7 +36,7 @@ func main() {
 type release struct {
 	build.Source
 	out       string
-	work      string // for what is no part of the release
+	work      string // for what is not a part of the release
 	platforms []platform
 	log       io.Writer
 }
@@ -55,7 +55,8 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 		return err
 	}
 	if !semantic.MatchString(*version) {
-		return fmt.Errorf("%q is no version of a release, such as v1.2.3; hint: make release VERSION=v1.2.3", *version)
+		return fmt.Errorf("%q is not a version of a release, such as v1.2.3; hint: make release VERSION=v1.2.3",
+			*version)
 	}
 	source, err := build.SourceOf(ctx, *version)
 	if err != nil {
@@ -68,7 +69,7 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	for name := range strings.SplitSeq(*list, ",") {
 		system, arch, ok := strings.Cut(name, "/")
 		if !ok {
-			return fmt.Errorf("%q is no platform, such as linux/amd64", name)
+			return fmt.Errorf("%q is not a platform, such as linux/amd64", name)
 		}
 		r.platforms = append(r.platforms, platform{system, arch})
 	}

@@ -274,7 +274,7 @@ func TestRefused(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no version":  {nil, `"" is no version of a release`},
+		"no version":  {nil, `"" is not a version of a release`},
 		"a revision":  {[]string{"-version", "bf0103b"}, "hint: make release VERSION=v1.2.3"},
 		"no platform": {[]string{"-version", tag, "-platforms", "linux"}, `"linux" is no platform`},
 	} {

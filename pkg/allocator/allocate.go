@@ -71,7 +71,7 @@ func (a *Adder) phases(ctx context.Context, t *attempt) error {
 	return nil
 }
 
-// addresses adds to the leases of an answer what their holder was given. A lease that is no newer than what the watch
+// addresses adds to the leases of an answer what their holder was given. A lease that is not newer than what the watch
 // had seen when the request came was held before.
 func (a *Adder) addresses(t *attempt, seen uint64) []Address {
 	slices.SortFunc(t.held, func(x, y lease.Lease) int {

@@ -15,8 +15,8 @@ func (a *Adder) conclude(ctx context.Context, t *attempt) error {
 	return a.renew(ctx, t.Request, t.held)
 }
 
-// undo gives back what a request took although a DEL had overtaken it, and refuses the request. What its holder was
-// given by an earlier request stays: the DEL itself has released that, if it was about it.
+// undo releases the addresses that a request took although a DEL had overtaken it, and refuses the request. It leaves
+// the addresses that an earlier request gave to the holder: if the DEL concerns them, the DEL itself releases them.
 func (a *Adder) undo(ctx context.Context, r Request, held []lease.Lease) error {
 	for _, l := range held {
 		if !r.tookItself(l) {

@@ -55,7 +55,7 @@ func (a *Adder) yield(ctx context.Context, t *attempt) error {
 	}
 	for _, l := range t.fresh {
 		earlier := func(o lease.Lease) bool {
-			// else it is no address for this pod
+			// else it is not an address for this pod
 			_, passes, refusal := inherits(a.engine.index, t.want(nil), t.holder, o)
 			return passes && refusal == nil && cameFirst(o, l)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// ConflictReport says that a container which was given an address found somebody else answering for it.
+// ConflictReport is a container's report that another machine answers for its address.
 type ConflictReport struct {
 	Addr        netip.Addr
 	ContainerID string
@@ -41,7 +41,7 @@ type Reporter struct{ engine *engine }
 
 // ReportConflict takes an address from the container that found somebody else answering for it, and quarantines it,
 // unless a brake holds that back: then the address is free. A *ipam.Refusal says why the container keeps it. The same
-// report twice has the same answer. What was reported before is read from the leases alone.
+// report twice has the same answer. What was reported before is read only from the leases.
 func (j *Reporter) ReportConflict(ctx context.Context, r ConflictReport) (Contested, error) {
 	r.IfName = cmp.Or(r.IfName, lease.DefaultIfName)
 	release, err := j.engine.locks.acquire(ctx, conflictsKey)

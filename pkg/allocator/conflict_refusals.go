@@ -26,7 +26,7 @@ func (r ConflictReport) kept(l lease.Lease) *ipam.Refusal {
 // tooManyReports refuses the report of a host whose containers have reported many conflicts in the last hour.
 func tooManyReports(l lease.Lease, earlier []netip.Addr) *ipam.Refusal {
 	return ipam.Refuse(ipam.ReasonTooManyConflicts,
-		"host %s has reported conflicts of %d addresses within an hour (%s); that of %s changes nothing", l.Host,
+		"host %s has reported conflicts of %d addresses within an hour (%s); the report of %s changes nothing", l.Host,
 		len(earlier), ipaddr.FormatSet(ipaddr.SetOfAddrs(earlier...)), l.Addr).
 		WithHint("bcsnetctl doctor --only proxy-arp,address-quarantined names who answers; it is tried again within %s",
 			lease.ConflictWindow.Round(time.Minute))

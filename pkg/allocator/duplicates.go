@@ -49,7 +49,7 @@ func (d *duplicates) drain() map[attachment]lease.Holder {
 }
 
 // isDuplicate reports whether the holder of a lease has more than one request gets. A lease of an unknown interface,
-// made again from what its pod reports, is no duplicate of any: it may be another interface's.
+// made again from what its pod reports, is not a duplicate of any: it may be another interface's.
 func (m *Repairer) isDuplicate(l lease.Lease) bool {
 	if l.State != lease.Active || l.PodUID == "" && l.Owner == "" || l.IfName == "" {
 		return false

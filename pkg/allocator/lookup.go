@@ -36,7 +36,7 @@ func (a *Adder) lookup(ctx context.Context, t *attempt) error {
 // holdsOther refuses a request for something else than what is held.
 func holdsOther(r Request, held []lease.Lease, x *index.Index) *ipam.Refusal {
 	if lacks, ok := lackingFamily(r.Families, held); ok {
-		return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s alone, the request is for %s (%s)",
+		return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds only address %s, the request is for %s (%s)",
 			r.who(), held[0].Addr, lacks, r.Families).
 			WithHint("release %s first, or ask for what it holds", held[0].Addr)
 	}

@@ -48,8 +48,8 @@ func (s *succession) stillThere(
 func keepAsIs(l lease.Lease, _ time.Time, _ lease.Change) (lease.Lease, bool) { return l, false }
 
 // secondAttachment returns an address that a pod has as it is with the request's pod as its second attachment, where
-// the virtual machine in the first one migrates to it. Who is no such target gets the refusal that the first one is
-// there.
+// the virtual machine in the first one migrates to it. A caller that is not such a target gets the refusal that the
+// first one is there.
 func (s *succession) secondAttachment(
 	ctx context.Context, t *attempt, l lease.Lease, there *ipam.Refusal,
 ) (next lease.Lease, err error) {

@@ -137,8 +137,8 @@ func (m *Repairer) collectAttachment(
 	return done, nil
 }
 
-// judgeUnlisted decides whether nobody has an address whose containers the runtime says it has no more: no wait is
-// left then. A cache may say that the pod is there, the API server alone that it is not.
+// judgeUnlisted decides whether nobody has an address whose containers the runtime says it has no more: no wait is left
+// then. A cache may say that the pod is there, only the API server that it is not.
 func (m *Repairer) judgeUnlisted(ctx context.Context, l lease.Lease) (d gone.Decision, err error) {
 	if l.Owner != "" || l.PodName == "" {
 		return d, nil

@@ -20,7 +20,7 @@ func (a *Adder) pick(ctx context.Context, t *attempt) error {
 		return nil
 	}
 	if len(t.held) == 0 && t.holder.PodUID != "" && a.interfaces(t.holder) >= maxInterfaces {
-		return ipam.Refuse(ipam.ReasonQuotaExceeded, "%s has addresses on %d interfaces, and a pod may have no more",
+		return ipam.Refuse(ipam.ReasonQuotaExceeded, "%s has addresses on %d interfaces, the most that a pod may have",
 			t.who(), maxInterfaces).WithHint("attach the pod to fewer networks")
 	}
 	picks, err := a.decide(ctx, t.want(t.held), t.prefer)

@@ -21,8 +21,8 @@ func unknown(addr netip.Addr, err error) *ipam.Refusal {
 		WithHint("ask again: the same request settles it")
 }
 
-// swapFailed sorts the errors of a compare-and-swap: errStale after a conflict, else a refusal, or an error that is no
-// fault of the request.
+// swapFailed sorts the errors of a compare-and-swap: errStale after a conflict, else a refusal, or an error that is not
+// a fault of the request.
 func swapFailed(addr netip.Addr, err error) error {
 	var read *store.ReadError
 	var expired *store.ExpiredError

@@ -12,7 +12,7 @@ import (
 // Releaser answers DEL: by the container or the owner, or by one address.
 type Releaser struct{ engine *engine }
 
-// Release gives up what a container or an owner holds. One that holds nothing is no error: the DEL is remembered,
+// Release gives up what a container or an owner holds. One that holds nothing is not an error: the DEL is remembered,
 // so that an ADD that it overtook does not bring an address back. The answer is what was released.
 func (d *Releaser) Release(ctx context.Context, r ReleaseRequest) ([]lease.Lease, error) {
 	if err := ownerOfHost(r.Owner, r.OnHosts); err != nil {
@@ -64,7 +64,7 @@ func (d *Releaser) began(r *ReleaseRequest) moment {
 }
 
 // Frees reports whether a DEL frees an address by the index, without a question to the API server. What a pod holds
-// without a container takes such a question, and is no part of it.
+// without a container takes such a question, and is not part of it.
 func (d *Releaser) Frees(r ReleaseRequest) bool {
 	d.began(&r)
 	return slices.ContainsFunc(d.releasable(r), func(l lease.Lease) bool {

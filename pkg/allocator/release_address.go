@@ -11,9 +11,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// ReleaseAddress gives up one address if the given container or owner holds it. An address that nobody
-// holds is no error (released false). One on another host than those of onHosts is held by somebody else; nil is for
-// all hosts.
+// ReleaseAddress gives up one address if the given container or owner holds it. An address that nobody holds is not an
+// error (released false). One on another host than those of onHosts is held by somebody else; nil is for all hosts.
 func (d *Releaser) ReleaseAddress(
 	ctx context.Context, addr netip.Addr, containerID, owner string, onHosts []netip.Addr,
 ) (l lease.Lease, released bool, err error) {

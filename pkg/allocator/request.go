@@ -13,7 +13,7 @@ import (
 // this long for requests that do not know of it yet.
 const MaxRequestTime = 15 * time.Second
 
-// Request asks for the addresses of one interface of a container, or of an owner that is no pod.
+// Request asks for the addresses of one interface of a container, or of an owner that is not a pod.
 type Request struct {
 	// Host that asks; invalid for an operator who names Owner and Pool.
 	Host netip.Addr
@@ -74,18 +74,18 @@ func within(hosts []netip.Addr, host netip.Addr) bool {
 	return hosts == nil || slices.Contains(hosts, host)
 }
 
-// ownerOfHost refuses what a caller who acts for hosts alone asks for an owner: an owner is on no host.
+// ownerOfHost refuses a request for an owner from a caller that acts only for hosts: an owner is on no host.
 func ownerOfHost(owner string, onHosts []netip.Addr) error {
 	if owner == "" || onHosts == nil {
 		return nil
 	}
-	return ipam.Refuse(ipam.ReasonNotPermitted, "a host asks for its pods alone, and owner %s is no pod", owner).
+	return ipam.Refuse(ipam.ReasonNotPermitted, "a host may ask only for its pods, and owner %s is not a pod", owner).
 		WithHint("ask with a token that names no node")
 }
 
 // ReleaseRequest gives up what a container holds.
 type ReleaseRequest struct {
-	// Host that asks; invalid for a caller that is on none. StartedAt is by its clock.
+	// Host is the host of the caller; invalid if the caller is on no host. StartedAt is a time of that host's clock.
 	Host        netip.Addr
 	ContainerID string
 	// IfName of the interface; empty means all of the container.

@@ -32,7 +32,7 @@ func (a *Adder) resolve(ctx context.Context, t *attempt) error {
 	}
 	if !a.engine.pods.On(pod, t.OnHosts) {
 		return ipam.Refuse(ipam.ReasonNotPermitted, "pod %s/%s is on node %q, which is not the one that asks",
-			t.Namespace, t.PodName, pod.Node).WithHint("a node asks for its own pods alone")
+			t.Namespace, t.PodName, pod.Node).WithHint("a node may ask only for its own pods")
 	}
 	h := &t.holder
 	h.PodUID, h.UIDNamed, h.Termination, t.podVersion = pod.UID, t.PodUID != "", pod.LongTermination(), pod.Version

@@ -7,7 +7,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// answers says what the answer for an address has beside it, and what the lease keeps of that.
+// answers finds the settings that an answer has beside the address, such as the gateway, and those that the lease
+// stores.
 type answers struct {
 	engine *engine
 	// gatewayOf is the gateway of a host in place of the pool's; nil if hosts replace none.

@@ -28,8 +28,9 @@ type Feasibility struct {
 	Kept bool
 }
 
-// NewSimulation makes a simulation of a pod with its constraints, for its first interface: that of the constraints,
-// else eth0, unless all addresses of its claim are of others. A pod without a UID holds nothing.
+// NewSimulation makes a simulation of a pod with its constraints, for its first interface. That is the interface of the
+// constraints, or else eth0. If all addresses of its claim are for other interfaces, it is the first of these. A pod
+// without a UID holds nothing.
 func NewSimulation(index *index.Index, pod workload.Pod, c Constraints) *Simulation {
 	ifName := cmp.Or(c.IfName, interfaceOf(index.Leases.ClaimUsage(c.Claim)))
 	return &Simulation{
@@ -42,7 +43,8 @@ func NewSimulation(index *index.Index, pod workload.Pod, c Constraints) *Simulat
 	}
 }
 
-// interfaceOf returns the interface that the pods of a claim ask for first, as far as its addresses show.
+// interfaceOf returns the interface for which the pods of a claim ask first: eth0 if any address of the claim is for
+// it, else the first interface of the addresses.
 func interfaceOf(parts index.ClaimUsage) string {
 	name := lease.DefaultIfName
 	for _, p := range parts {
@@ -70,8 +72,10 @@ func (s *Simulation) on(host netip.Addr) attempt {
 	return t
 }
 
-// Promises are what others will get before the pod: addresses, those of a pool on a host, how many of a family the pods
-// of a claim will get beside those that it has, and those of a pool that count for a namespace. The zero value is none.
+// Promises are the addresses that others will get before the pod. Address reports whether an address is promised.
+// OnHost returns the promised addresses of a pool on a host. OfClaim returns how many more addresses of a family the
+// pods of a claim will get. InNamespace returns the promised addresses of a pool that count for a namespace. A nil
+// function means none.
 type Promises struct {
 	Address     func(netip.Addr) bool
 	OnHost      func(host netip.Addr, pool string) []netip.Addr
@@ -87,8 +91,8 @@ func (s *Simulation) ChargedTo() []string {
 	return lease.Lease{State: lease.Active, Holder: s.pod.holder, Retention: s.pod.constraints.Retention}.ChargedTo()
 }
 
-// On returns what the pod would get on a host at a time, without what is promised to others. It would get the addresses
-// of an earlier pod of its key, too: whether that pod is gone is not looked at here.
+// On returns what the pod would get on a host at a time, without what is promised to others. It includes the addresses
+// of an earlier pod with the same key: On does not check whether that pod is gone.
 func (s *Simulation) On(host netip.Addr, now time.Time, promised Promises) (o Feasibility, refusal *ipam.Refusal) {
 	return s.feasible(host, now, promised, false)
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Who stays of two is decided here, and nowhere else. Each rule looks at the leases and the request alone, so that
-// every replica decides alike, whatever it saw first:
+// Only this file decides who stays of two. Each rule reads only the leases and the request, so that every replica
+// decides alike, whatever it saw first:
 //
 //	one container, twice                 the set that was whole first: its holder may have the answer already
 //	two containers of a pod              the newer one
-//	an owner, and a container of his     the lease that was written first
+//	an owner, and its container          the lease that was written first
 //	a pod's report, and its container    the container, unless its lease came second
 //	two requesters of one container      the one that has the lease
 //	two pods of one name                 the one that the API server has
@@ -95,7 +95,7 @@ func (r rivalry) withoutEarlierPods(keep, surplus []lease.Lease) ([]lease.Lease,
 
 // withoutReported takes out the leases that were made again from the report of the pod, if a container by its ID has
 // all that one request gets: what its pod reported is of another request, or of another interface. They are left alone,
-// as the pod may have them, and they are no reason to refuse what the container was given.
+// as the pod may have them, and they are not a reason to refuse what the container was given.
 func withoutReported(h lease.Holder, held []lease.Lease, network func(pool string) string) []lease.Lease {
 	own := slices.DeleteFunc(slices.Clone(held),
 		func(l lease.Lease) bool { return l.ContainerID == "" || l.ContainerID != h.ContainerID })
@@ -143,8 +143,8 @@ func complete(held []lease.Lease) bool { return len(held) > 0 && len(held) >= he
 // oneSet splits the leases of an attachment into those that stay and those that are surplus. Of two containers the
 // newer keeps its leases. Of one container the set that was whole first stays: its holder may have the answer already,
 // and no later write changes that. A lease of an owner that names no container counts as one of the newest container:
-// if the owner asks again, the lease is answered, or the new container takes it over. While no set is whole, no lease
-// is surplus, and keep is the set to complete.
+// if the owner asks again, the lease is answered, or the new container takes it over. If no set is whole, no lease is
+// surplus, and keep is the set that the allocator completes.
 func oneSet(all []lease.Lease, network func(pool string) string) (keep, surplus []lease.Lease) {
 	if !tooMany(all, network) {
 		return all, nil
@@ -272,8 +272,7 @@ func lastBound(set []lease.Lease) lease.Lease { return slices.MaxFunc(set, lease
 
 // winner returns which of several leases for one purpose stays: of two containers that of the newer one, of one
 // container the lease that was written first, as its holder may have the answer already. No later write changes that. A
-// lease that was made again from the report of its pod yields to one that a container had before: its maker did not
-// know that one.
+// rebuilt lease yields to an older lease of a container: whoever rebuilt it did not know the older lease.
 func winner(ls []lease.Lease) lease.Lease {
 	ls = slices.DeleteFunc(slices.Clone(ls), func(made lease.Lease) bool {
 		return made.Rebuilt() && slices.ContainsFunc(ls, func(o lease.Lease) bool {

@@ -32,7 +32,7 @@ func (s *Stocker) GiveBlock(
 		switch {
 		case err == nil ||
 			errors.Is(err, errStale) && ok && known.Block && known.Owner() == namespace && !known.Terminating:
-			return known, nil // also where its parent is cordoned, so that it hands out nothing yet
+			return known, nil // also where its parent is cordoned, so that it allocates nothing yet
 		case !errors.Is(err, errStale):
 			return b, err
 		}

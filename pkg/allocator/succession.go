@@ -13,7 +13,8 @@ import (
 type succession struct {
 	engine  *engine
 	answers *answers
-	// rule bounds how long containers may run whose pod is gone; vanished has the earlier pods of keys that are gone.
+	// rule bounds how long the containers of a pod may run after the pod is gone. vanished has the earlier pods of
+	// primary keys, if these pods are gone.
 	rule     gone.Rule
 	vanished *vanished
 	// migrations knows which virtual machines migrate; nil where none gets a second attachment.
@@ -21,7 +22,7 @@ type succession struct {
 }
 
 // successor returns an address of the earlier pod of the request's place as its next pod has it; ok is false where the
-// lease is no such address. An error refuses because the earlier pod is there, or is errStale.
+// lease is not such an address. An error refuses because the earlier pod is there, or is errStale.
 func (s *succession) successor(ctx context.Context, t *attempt, l lease.Lease) (next lease.Lease, ok bool, err error) {
 	params, ok, refusal := inherits(s.engine.index, t.want(nil), t.holder, l)
 	switch {

@@ -16,7 +16,7 @@ import (
 type writer struct{ engine *engine }
 
 // markUnknown keeps an address for a key whose write of it has an unknown outcome, unless the watch has delivered the
-// outcome already: the write was for the believed version alone.
+// outcome already: the write was only for the believed version.
 func (w *writer) markUnknown(key string, believed lease.Lease) {
 	if failpoint.Broken("doubt") {
 		w.engine.index.Forget(believed.Addr)

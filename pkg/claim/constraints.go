@@ -131,7 +131,7 @@ func (f *ConstraintsFinder) claim(ctx context.Context, p workload.Policy) (c Cla
 	}
 	if c, err = f.parsed.of(&o); err != nil {
 		return c, false, ipam.Refuse(ipam.ReasonClaimConflict, "claim %s cannot be used: %v", p.Claim, err).
-			WithHint("mend it: kubectl edit bcsnetipclaim -n %s %s", namespace, name)
+			WithHint("correct it: kubectl edit bcsnetipclaim -n %s %s", namespace, name)
 	}
 	return c, true, nil
 }
@@ -153,7 +153,8 @@ func allows(c Claim, pod workload.Pod, p workload.Policy) *ipam.Refusal {
 			WithHint("name another claim, or make one without an owner")
 	case !p.Named && c.Workload.Kind != "" && (c.Workload.Group != p.Workload.Group ||
 		c.Workload.Kind != p.Workload.Kind):
-		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s, which would be that of %s, is for %s of group %q",
+		return ipam.Refuse(ipam.ReasonClaimConflict,
+			"claim %s has the name of the claim of %s, and is for %s of group %q",
 			c.Name, p.Workload, c.Workload, c.Workload.Group).
 			WithHint("name a claim of its own with the annotation networkextension.bkbcs.tencent.com/claim")
 	case p.Named && !agrees(c, p):

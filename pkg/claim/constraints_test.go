@@ -132,7 +132,7 @@ func TestTerms(t *testing.T) {
 		"named and not there": {
 			policy: named,
 			refusal: "ClaimNotFound: there is no claim shop/held, which annotation claim=held of Pod shop/web-x names; hint: " +
-				"make it: bcsnetctl claim create held -n shop; or remove the annotation",
+				"create it: bcsnetctl claim create held -n shop; or remove the annotation",
 		},
 		"not for this namespace": {
 			policy: with(named, func(p *workload.Policy) { p.Claim = "other/held" }),
@@ -153,7 +153,7 @@ func TestTerms(t *testing.T) {
 			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) {
 				o.Spec.Owner = &v1.ClaimOwner{APIVersion: "x.io/v1", Kind: "Deployment", Name: "web"}
 			})},
-			refusal: "ClaimConflict: claim shop/held, which would be that of Deployment shop/web, is for Deployment shop/web " +
+			refusal: "ClaimConflict: claim shop/held has the name of the claim of Deployment shop/web, and is for Deployment shop/web " +
 				"of group \"x.io\"; hint: name a claim of its own with the annotation networkextension.bkbcs.tencent.com/claim",
 		},
 		"named and being deleted": {
@@ -211,7 +211,7 @@ func TestTerms(t *testing.T) {
 		"addresses that are none": {
 			policy:  named,
 			claims:  []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.Spec.Addresses = []string{"10.0.0.9", "x"} })},
-			refusal: `ClaimConflict: claim shop/held cannot be used: spec.addresses[1]: "x" is not an address, a range a-b or a CIDR; hint: mend it: kubectl edit bcsnetipclaim -n shop held`,
+			refusal: `ClaimConflict: claim shop/held cannot be used: spec.addresses[1]: "x" is not an address, a range a-b or a CIDR; hint: correct it: kubectl edit bcsnetipclaim -n shop held`,
 		},
 		"a mask that is not the pool's": {
 			policy: with(named, func(p *workload.Policy) { p.Mask, p.Sets = 25, []*netipx.IPSet{set("10.0.0.9", "10.0.0.9")} }),

@@ -50,7 +50,7 @@ func IPAMClaimStatus(
 	case refused != nil:
 		condition.Reason, condition.Message = refused.Reason, refused.Message
 	case len(c.Status.IPs) > 0:
-		condition.Reason, condition.Message = ReasonReleased, "the addresses were given back; the next pod gets others"
+		condition.Reason, condition.Message = ReasonReleased, "the addresses were released; the next pod gets others"
 	default:
 		return c.Status // nobody has asked yet
 	}

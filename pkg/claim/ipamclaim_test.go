@@ -85,7 +85,7 @@ func TestIPAMClaimStatus(t *testing.T) {
 				IPs: []string{"10.0.0.5/24"}, OwnerPod: "p", Conditions: []metav1.Condition{others, allocated},
 			},
 			want: workload.IPAMClaimStatus{Conditions: []metav1.Condition{others, condition(metav1.ConditionFalse, "Released",
-				"the addresses were given back; the next pod gets others")}},
+				"the addresses were released; the next pod gets others")}},
 		},
 		"somebody else's": {
 			before: workload.IPAMClaimStatus{IPs: []string{"192.168.0.5/24", "x"}, OwnerPod: "p"}, refused: &full,

@@ -142,7 +142,7 @@ func (b *bothSystems) giveUp(p *corev1.Pod, _ string) error {
 func (b *bothSystems) handOut(t *testing.T, other string, more int) {
 	t.Helper()
 	us, them := b.count("bcsnet"), b.count(other)
-	controlplane.Until(t, "both systems hand out", func() bool {
+	controlplane.Until(t, "both systems allocate", func() bool {
 		return b.count("bcsnet") >= us+more && b.count(other) >= them+more
 	})
 }

@@ -70,7 +70,7 @@ func TestDoctorLooksTwice(t *testing.T) {
 		"10.1.0.21 is not released: somebody else has changed it\n",
 		"✗ 10.1.0.22 was not released: a webhook says no",
 		"✔ 10.1.0.23 released: pod default/gone-0 does not exist",
-		"10.1.0.24 is not released: its containers may still run: it has not been so for 10m0.1s, as long as its pod may take to end\n",
+		"10.1.0.24 is not released: its containers may still run: this has not been so for 10m0.1s, the time that its pod may take to end\n",
 		"[exit 1]")
 	for address, holder := range map[string]string{
 		"10.1.0.20": "there-0", "10.1.0.21": "other-0", "10.1.0.22": "broken-0", "10.1.0.23": "", "10.1.0.24": "slow-0",

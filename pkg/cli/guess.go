@@ -89,13 +89,13 @@ func release(args []string) string {
 	_, isHost := netip.ParseAddr(args[0])
 	switch {
 	case isHost == nil:
-		return filled(addresses+"; if it is that of a machine: "+host, args)
+		return filled(addresses+"; if it is the address of a machine: "+host, args)
 	case notAddress == nil:
 		return filled(addresses, args)
 	case strings.Contains(args[0], "/"):
 		return filled("bcsnetctl ip release --endpoint {POD}", args)
 	default:
-		return filled(host+", bcsnetctl ip release --endpoint {NAME} those of a pod or an owner", args)
+		return filled(host+", bcsnetctl ip release --endpoint {NAME} the addresses of a pod or an owner", args)
 	}
 }
 

@@ -248,7 +248,7 @@ func TestRevertKilled(t *testing.T) {
 	}
 	_ = cmd.Wait() // it was killed
 	_, stderr := f.call(t, "import", "revert", "netservice", "--yes")
-	contains(t, stderr, "to take back: 1 pool, 2 claims, 2 addresses", "2 addresses given back",
+	contains(t, stderr, "to take back: 1 pool, 2 claims, 2 addresses", "2 addresses returned",
 		"deletion of claim default/db requested", "deletion of pool old requested")
 	var all v1.BCSNetIPList
 	if err := f.client.List(t.Context(), &all); err != nil {

@@ -56,7 +56,7 @@ func TestReleaseGoneBesidesOthers(t *testing.T) {
 					{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: metav1.Now()},
 				}
 				return f.client.Status().Update(t.Context(), &n)
-			}, []string{"10.1.0.20 is not released: its containers may still run: host 10.0.0.11 is no ready node\n"},
+			}, []string{"10.1.0.20 is not released: its containers may still run: host 10.0.0.11 is not a Ready node\n"},
 			false,
 		},
 		"nobody": {

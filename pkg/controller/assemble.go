@@ -186,7 +186,7 @@ func conflictEvents(pools *pool.Reconciler) func(context.Context, allocator.Cont
 		case lease.ConflictQuarantined:
 			note += "nobody gets it until " + l.Until.Format(time.RFC3339)
 		case lease.ConflictReleased:
-			note += "it is free, as somebody seems to answer for every address (bcsnetctl doctor)"
+			note += "it is free, because somebody seems to answer for every address (bcsnetctl doctor)"
 		case lease.ConflictKept:
 			note += "it stays with its holder"
 		}

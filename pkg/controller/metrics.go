@@ -42,11 +42,11 @@ func newPoolMetrics(index *index.Index, now func() time.Time) *poolMetrics {
 				"leases on.",
 			[]string{"pool", "state"}, nil),
 		used: prometheus.NewDesc("bcsnet_pool_namespace_addresses",
-			"Addresses of a pool that count for a namespace, where the pool bounds how many: in use by its pods, or "+
+			"Addresses of a pool that count for a namespace, if the pool limits how many: in use by its pods, or "+
 				"of its claims.",
 			[]string{"pool", "namespace"}, nil),
 		quota: prometheus.NewDesc("bcsnet_pool_namespace_quota",
-			"Addresses of a pool that a namespace may have, where the pool bounds how many.",
+			"Addresses of a pool that a namespace may have, if the pool limits how many.",
 			[]string{"pool", "namespace"}, nil),
 		quarantined: prometheus.NewDesc("bcsnet_pool_quarantined_addresses",
 			"Addresses of a pool that nobody gets for a time, because somebody else answered for them; they count as "+

@@ -116,23 +116,23 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", timing.Retry,
 		"time between two attempts to renew or to take the Lease")
 	f.StringVar(&o.AdvertiseAddress, "advertise-address", "",
-		`URL where other replicas reach this one, such as https://10.0.0.11:8090; empty for the address that `+
+		`URL by which other replicas reach this one, such as https://10.0.0.11:8090; empty for the address that `+
 			`--http-bind-address names, or else the pod's ($`+PodIPEnv+`); "none" for none`)
 	f.BoolVar(&o.PlainHTTP, "plain-http", false,
-		"answer plain HTTP of other machines, too, each for itself alone: for plugins of the released system; "+
+		"answer plain HTTP of other machines, too, each only for itself: for plugins of the released system; "+
 			"whoever is between the machines can read and change it")
 	f.StringVar(&o.TLSCertFile, "tls-cert-file", "",
 		"file with the certificate that clients of the HTTP service are shown, in PEM, read anew when it changes; "+
 			"empty for one of the controller's own CA")
 	f.StringVar(&o.TLSPrivateKeyFile, "tls-private-key-file", "", "file with the key of --tls-cert-file, in PEM")
 	f.StringVar(&o.GatewaySource, "gateway-source", gatewayPool,
-		`where the gateway of an answer comes from: "pool", or "host" for the request's hostGateway, `+
+		`the source of the gateway of an answer: "pool", or "host" for the request's hostGateway, `+
 			`else the node's annotation, else the pool's`)
 	f.StringVar((*string)(&o.GarbageCollection), "garbage-collection", string(gc.On),
 		`take addresses back whose pod has gone: "on", "dry-run" (the log and metrics say what would be taken back) `+
 			`or "off"`)
 	f.DurationVar(&o.HostGrace, "host-grace", 24*time.Hour,
-		"how long addresses of pods that have gone are kept where the host is no ready node, because their "+
+		"how long addresses of pods that are gone are kept if the host is not a Ready node, because their "+
 			"containers may still run there; 0 for ever")
 	f.StringVar(&o.FloatingIPConfig, "floatingip-config", "",
 		"`NAMESPACE/NAME` of a ConfigMap in the manner of galaxy's kube-system/floatingip-config "+
@@ -155,7 +155,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 			"that kube-vip announces them")
 	f.BoolVar(&o.SharedPoolsForAll, "shared-pools-for-all", false,
 		"a shared pool that pods name (tke.cloud.tencent.com/eni-ip-pool) is one for all namespaces, as with galaxy: "+
-			"whoever may make pods gets what it keeps; otherwise each namespace has one of its own")
+			"users who may create pods get what it keeps; otherwise each namespace has its own")
 	f.StringSliceVar(&o.NodeResources, "node-resources",
 		[]string{"tke.cloud.tencent.com/eni-ip", "netservice.bkbcs.tencent.com/bcsnetip"},
 		"extended resources by which pods ask the scheduler for an address: nodes publish under these names how many "+

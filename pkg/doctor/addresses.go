@@ -146,8 +146,8 @@ func leasesOutdated(f *facts) []Finding {
 		if p.BlockSize == 0 { // leases of blocks name the block
 			fix += " --pool " + p.Name
 		}
-		return onPool(p, fmt.Sprintf("%s %s given something else than the pool says now: %s",
-				humanize.Plural(o.Leases, "lease"), humanize.OneOr(o.Leases, "was", "were"), strings.Join(by, ", ")),
+		return onPool(p, fmt.Sprintf("%s %s other settings than the pool has now: %s",
+				humanize.Plural(o.Leases, "lease"), humanize.OneOr(o.Leases, "has", "have"), strings.Join(by, ", ")),
 				fix),
 			true
 	})(f)

@@ -38,8 +38,8 @@ func poolsShadowed(f *facts) (out []Finding) {
 	for _, s := range x.Pools.Shadows() {
 		if s.Whole {
 			out = append(out, onPool(f.pools[s.Pool],
-				fmt.Sprintf("it serves nobody: on each of its hosts every namespace gets "+
-					"blocks of %s by itself", humanize.List(s.By)), "bcsnetctl pool describe "+s.By[0]))
+				fmt.Sprintf("it serves no namespace: on each of its hosts every namespace gets "+
+					"blocks of %s automatically", humanize.List(s.By)), "bcsnetctl pool describe "+s.By[0]))
 		}
 	}
 	return out
@@ -73,7 +73,7 @@ func namespacesCutOff(f *facts) (out []Finding) {
 		if n > 0 {
 			out = append(out, Finding{
 				Object: Object{"namespace", ns}, Fix: "bcsnetctl explain namespace " + ns,
-				Cause: fmt.Sprintf("it has %s on %s %s, and no pool serves it there any more", humanize.Plural(n,
+				Cause: fmt.Sprintf("it has %s on %s %s, and no pool serves it there", humanize.Plural(n,
 					"address"),
 					humanize.OneOr(len(hosts), "host", "hosts"), humanize.List(hosts)),
 			})

@@ -53,8 +53,8 @@ type Check struct {
 	Meaning string
 	// Impact is the consequence, in a few words.
 	Impact string
-	// Mend says what to do about it.
-	Mend string
+	// Remedy says what to do about it.
+	Remedy string
 	// Needs are the parts of the snapshot without which the check cannot run. Wants are parts that it also uses if they
 	// could be read.
 	Needs, Wants []Part

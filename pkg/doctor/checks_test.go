@@ -77,7 +77,7 @@ func installCases() map[string]checkCase {
 		"a CRD is being deleted": {func(s *doctor.Snapshot) { s.CRDs[0].NotServed = "it goes" },
 			[]string{"crds-not-served crd/bcsnetpools: it goes"}},
 		"a CRD differs": {func(s *doctor.Snapshot) { s.CRDs[0].Difference = "scope differs" },
-			[]string{"crds-outdated crd/bcsnetpools: it is not that of this release: scope differs"}},
+			[]string{"crds-outdated crd/bcsnetpools: it is not of this release: scope differs"}},
 		"no controller at all": {func(s *doctor.Snapshot) { s.Controller = doctor.Controller{} },
 			[]string{"no-controller lease/bcsnet-system/bcsnet-controller: no pod of the controller in namespace " +
 				"bcsnet-system, and nobody leads"}},
@@ -144,8 +144,8 @@ func poolCases() map[string]checkCase {
 	other := inRack("node-2", "1", "10.0.0.12")
 	return map[string]checkCase{
 		"a pool that gives blocks on all hosts of another": {pools(blue, blocks),
-			[]string{"pool-shadowed pool/blue: it serves nobody: on each of its hosts every namespace gets blocks of " +
-				"net by itself"}},
+			[]string{"pool-shadowed pool/blue: it serves no namespace: on each of its hosts every namespace gets blocks of " +
+				"net automatically"}},
 		"a pool that gives blocks on some hosts of another": {pools(pool("blue", "10.1.0.20-10.1.0.29",
 			func(p *v1.BCSNetPool) {
 				p.Spec.Hosts, p.Spec.HostSubnets = nil, []string{"10.0.0.0/24"}
@@ -153,7 +153,7 @@ func poolCases() map[string]checkCase {
 		"a namespace with addresses where nothing serves it": {func(s *doctor.Snapshot) {
 			s.Pools, s.Nodes = []doctor.Pool{blue, bound}, append(s.Nodes, other)
 		}, []string{"namespace-cut-off namespace/default: it has 1 address on host 10.0.0.11, and no pool serves it " +
-			"there any more"}},
+			"there"}},
 		"a namespace that a selector may match": {func(s *doctor.Snapshot) {
 			s.Pools, s.Nodes = []doctor.Pool{blue, bound, pool("gold", "10.1.0.80-10.1.0.83", func(p *v1.BCSNetPool) {
 				p.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
@@ -163,7 +163,7 @@ func poolCases() map[string]checkCase {
 			[]string{`pool-invalid pool/blue: availableIPs[0]: "10.2.0.5" is not in subnet 10.1.0.0/24`}},
 		"a pool without addresses": {noLeases(pool("blue", "10.1.0.1", ready(metav1.ConditionFalse,
 			v1.ReasonNoAddresses, "none"))),
-			[]string{"pool-not-ready pool/blue: it has no address to hand out"}},
+			[]string{"pool-not-ready pool/blue: it has no address to allocate"}},
 		"a pool without hosts": {pools(pool("blue", "10.1.0.20-10.1.0.29",
 			func(p *v1.BCSNetPool) { p.Spec.Hosts = nil })), []string{
 			"pool-not-ready pool/blue: no host may draw from it",
@@ -253,7 +253,7 @@ func poolCases() map[string]checkCase {
 			was := s.Pools[0].Settings()
 			was.VLAN, was.DNS = 7, &lease.DNS{Nameservers: []string{"10.0.0.2"}}
 			s.Leases[0].Given = lease.NewGiven(was)
-		}, []string{"lease-outdated pool/blue: 1 lease was given something else than the pool says now: vlan (1), " +
+		}, []string{"lease-outdated pool/blue: 1 lease has other settings than the pool has now: vlan (1), " +
 			"dns (1)"}},
 		"pods of a pool that has not changed": {func(s *doctor.Snapshot) {
 			s.Leases[0].Given = lease.NewGiven(s.Pools[0].Settings())
@@ -291,7 +291,7 @@ func poolCases() map[string]checkCase {
 		}, []string{"stuck-deletion pool/blue: deleted 60m ago; it goes when claims have given up 1 address: " +
 			"default/web"}},
 		"a pool that nobody removes": {noLeases(pool("blue", "10.1.0.20-10.1.0.29", deleted(time.Hour))),
-			[]string{"stuck-deletion pool/blue: deleted 60m ago; nothing is in use any more: no controller removes " +
+			[]string{"stuck-deletion pool/blue: deleted 60m ago; nothing is in use: no controller removes " +
 				"it"}},
 		"a pool that was just deleted": {pools(pool("blue", "10.1.0.20-10.1.0.29", deleted(time.Minute))), nil},
 		"an address deleted by hand": {func(s *doctor.Snapshot) { s.Leases[0].Deleting = true },
@@ -335,7 +335,7 @@ func leakCases() map[string]checkCase {
 		"a pod that is gone with its node": {func(s *doctor.Snapshot) {
 			with()(s)
 			s.Nodes[0].Ready = false
-		}, []string{noPod + ", which is no ready node: its container may still run"}},
+		}, []string{noPod + ", which is not a Ready node: its container may still run"}},
 		"a pod that is gone, on a further address of its node": {func(s *doctor.Snapshot) {
 			with(func(l *lease.Lease) { l.Host = addr("10.8.0.11") })(s)
 			give(&s.Nodes[0], "10.8.0.11")
@@ -360,7 +360,7 @@ func leakCases() map[string]checkCase {
 		"a pod that has ended, its node is not ready": {func(s *doctor.Snapshot) {
 			s.Pods[0].Ended, s.Pods[0].EndedAt, s.Nodes[0].Ready = true, old, false
 		}, []string{"leak-pod-ended ip/10.1.0.20: pod default/web-0 has ended" + since +
-			", which is no ready node: its container may still run"}},
+			", which is not a Ready node: its container may still run"}},
 		"a pod whose containers have all ended, its node is not ready": {func(s *doctor.Snapshot) {
 			s.Pods[0].Ended, s.Pods[0].Over, s.Pods[0].EndedAt, s.Nodes[0].Ready = true, true, old, false
 		}, []string{"leak-pod-ended ip/10.1.0.20: pod default/web-0 has ended" + since}},
@@ -691,7 +691,7 @@ func hostCases() map[string]checkCase {
 			s.Nodes[0].Unread = []string{"10.8.0.0/24",
 				"x"}
 		},
-			[]string{`host-addresses-invalid node/node-1: its annotation has "10.8.0.0/24", "x", which are no addresses`}},
+			[]string{`host-addresses-invalid node/node-1: its annotation has "10.8.0.0/24", "x", which are not addresses`}},
 		"a node with more addresses than count": {func(s *doctor.Snapshot) { s.Nodes[0].Uncounted = 1 },
 			[]string{"host-addresses-invalid node/node-1: its status has 1 address beyond the 64 that count"}},
 		"a conflist of others before ours": {func(s *doctor.Snapshot) {
@@ -787,8 +787,7 @@ func claimCases() map[string]checkCase {
 					doctor.Shown{Namespace: "other", Addr: netip.MustParseAddr("10.1.0.28")})
 			}, []string{
 				"owner-missing ip/10.1.0.25: held for 2d, and the IPAddressClaim fleet/gone does not exist",
-				"owner-missing ip/10.1.0.28: held for 2d, and the Service fleet/gone does not exist, or is no LoadBalancer of " +
-					"our class",
+				"owner-missing ip/10.1.0.28: held for 2d, and the Service fleet/gone does not exist, or is not a LoadBalancer of our class",
 			},
 		},
 		"a claim in conflict": {says(v1.ConditionConflict, metav1.ConditionTrue, "AddressesShared",

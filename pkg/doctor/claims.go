@@ -25,7 +25,7 @@ func claimChecks() []Check {
 			"deletion or a restore. A claim that annotations ask for is created again from the pods that have its " +
 			"addresses.",
 		Impact: "what no pod has is kept for good, and counted against its pool",
-		Mend: "Create the claim again from its manifest, or return its addresses: `bcsnetctl claim release " +
+		Remedy: "Create the claim again from its manifest, or return its addresses: `bcsnetctl claim release " +
 			"NAMESPACE/NAME`.",
 	}, {
 		ID: "claim-conflict", Group: GroupClaims, Severity: Warning, Needs: []Part{PartClaims},
@@ -34,13 +34,13 @@ func claimChecks() []Check {
 		Meaning: "Its addresses are in no pool, another claim names them, somebody else has them, its pools are too " +
 			"small, or its spec is invalid. The cause names the other party.",
 		Impact: "pods of the claim get no address, or not the one that they were promised",
-		Mend:   "Change the claim, or the other party that the cause names.",
+		Remedy: "Change the claim, or the other party that the cause names.",
 	}, {
 		ID: "claim-short", Group: GroupClaims, Severity: Warning, Needs: []Part{PartClaims}, run: eachClaim(claimShort),
 		Title:   "a claim that preallocates lacks addresses",
 		Meaning: "It could not take all its addresses; the cause says why. It takes the rest when it can.",
 		Impact:  "its last pods get no address",
-		Mend:    "Add addresses to its pool, release some, or reduce the claim.",
+		Remedy:  "Add addresses to its pool, release some, or reduce the claim.",
 	}, {
 		ID: "owner-missing", Group: GroupClaims, Severity: Warning, Needs: []Part{PartAddresses, PartOwners},
 		run:   ownersMissing,
@@ -48,10 +48,10 @@ func claimChecks() []Check {
 		Meaning: "For more than a minute, a lease has had the owner `capi/NAMESPACE/NAME` or " +
 			"`service/NAMESPACE/NAME`, and there is no such IPAddressClaim, or no such Service that wants an " +
 			"address. Somebody took the finalizer off the Service or the IPAddress: by force, or because " +
-			"`clusterctl move` moved the latter to another cluster, where the machine goes on with the " +
-			"address. Or Services are not given addresses any more.",
+			"`clusterctl move` moved the IPAddress to another cluster, and the machine still uses the " +
+			"address. Or the controller no longer gives addresses to Services.",
 		Impact: "nobody else gets the address",
-		Mend: "If no machine has the address any more, release it. If its cluster is managed elsewhere now, take the " +
+		Remedy: "If no machine has the address, release it. If its cluster is managed elsewhere now, take the " +
 			"address out of the pool first.",
 	}}
 }
@@ -104,7 +104,7 @@ func ownersMissing(f *facts) (out []Finding) {
 		}
 		missing := "does not exist"
 		if o.Kind == workload.OwnerService {
-			missing = "does not exist, or is no LoadBalancer of our class"
+			missing = "does not exist, or is not a LoadBalancer of our class"
 		}
 		out = append(out, Finding{
 			Object: ip(l.Addr), Pools: []string{l.Pool},

@@ -164,7 +164,7 @@ func TestFindingsAreWhole(t *testing.T) {
 		}
 		checks[c.ID] = c
 		for what, text := range map[string]string{
-			"group": string(c.Group), "title": c.Title, "meaning": c.Meaning, "impact": c.Impact, "mend": c.Mend,
+			"group": string(c.Group), "title": c.Title, "meaning": c.Meaning, "impact": c.Impact, "remedy": c.Remedy,
 		} {
 			if text == "" {
 				t.Errorf("%s has no %s", c.ID, what)

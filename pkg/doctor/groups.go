@@ -69,8 +69,8 @@ func (f *facts) obstacles(p *Pool) (in []ipam.Obstacle) {
 	return in
 }
 
-// waitsForChildren describes the children that a deleted pool waits for, and names the command that continues from
-// there; both are empty if it has none.
+// waitsForChildren returns the children that a deleted pool waits for, as text, and the next command. Both are empty if
+// it has no children.
 func (f *facts) waitsForChildren(p *Pool) (cause, fix string) {
 	var groups, left []string
 	for i := range f.Pools {

@@ -168,7 +168,7 @@ func unreadAddresses(f *facts) (out []Finding) {
 			Object: Object{"node", n.Name},
 			Fix:    fmt.Sprintf("kubectl annotate node %s --overwrite %s=IP,IP", n.Name, hosts.Annotation),
 			Cause: fmt.Sprintf("its annotation has %s, which %s", humanize.List(parts),
-				humanize.OneOr(len(parts), "is no address", "are no addresses")),
+				humanize.OneOr(len(parts), "is not an address", "are not addresses")),
 		})
 	}
 	return out

@@ -40,7 +40,7 @@ func crdsOutdated(f *facts) (out []Finding) {
 		if c.Difference != "" {
 			out = append(out, Finding{
 				Object: Object{"crd", c.Name}, Fix: fixInstall,
-				Cause: fmt.Sprintf("it is not that of this release: %s", c.Difference),
+				Cause: fmt.Sprintf("it is not of this release: %s", c.Difference),
 			})
 		}
 	}

@@ -93,7 +93,7 @@ func (f *facts) mayRun(l lease.Lease, claim []Node) string {
 	case !l.Host.IsValid():
 		return " on a host that is not known"
 	case ready == 0:
-		return ", which is no ready node: its container may still run"
+		return ", which is not a Ready node: its container may still run"
 	case ready < len(claim):
 		return fmt.Sprintf(", which %d nodes claim, not all of them ready: its container may still run", len(claim))
 	default:

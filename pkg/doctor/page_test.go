@@ -55,7 +55,7 @@ If the user may not read a part of the cluster, a warning names it and the skipp
 			fmt.Fprintf(&b, "\n## Group %s\n", c.Group)
 		}
 		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n", c.ID, c.Meaning)
-		fmt.Fprintf(&b, "* Impact: %s.\n* Mend: %s\n* Reads: %s.\n", c.Impact, c.Mend, reads(c))
+		fmt.Fprintf(&b, "* Impact: %s.\n* Remedy: %s\n* Reads: %s.\n", c.Impact, c.Remedy, reads(c))
 	}
 	return b.String()
 }

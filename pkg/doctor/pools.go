@@ -68,7 +68,7 @@ func poolNotReady(f *facts, p *Pool) (Finding, bool) {
 	case p.Object.Status.ObservedGeneration == 0:
 		return onPool(p, "no controller has looked at it", fixController), f.Now.Sub(p.Created) > Patience
 	case no(v1.ReasonNoAddresses): // this also depends on the addresses that other pools serve
-		return onPool(p, "it has no address to hand out", fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)), true
+		return onPool(p, "it has no address to allocate", fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)), true
 	case no(v1.ReasonObjectsFailing):
 		return onPool(p, ready.Message, "bcsnetctl pool describe "+p.Name), true
 	default:
@@ -282,7 +282,7 @@ func poolStuck(f *facts, p *Pool) (Finding, bool) {
 		waits = fmt.Sprintf("claims have given up %s: %s", humanize.Plural(kept, "address"), humanize.List(claims))
 		fix = "bcsnetctl claim describe " + claims[0]
 	default:
-		return onPool(p, fmt.Sprintf("deleted %s ago; nothing is in use any more: no controller removes it",
+		return onPool(p, fmt.Sprintf("deleted %s ago; nothing is in use: no controller removes it",
 			ago(since.Time, f.Now)), fixController), true
 	}
 	return onPool(p, fmt.Sprintf("deleted %s ago; it goes when %s", ago(since.Time, f.Now), waits), fix), true

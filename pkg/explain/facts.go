@@ -45,7 +45,7 @@ type Facts struct {
 	Own []string
 	// Share is what the host, namespace or claim has of what it may have.
 	Share
-	// Stop is why the pool hands out nothing.
+	// Stop is why the pool allocates nothing.
 	Stop Stop
 	// In is the time until it may be tried again, Until the moment at which the request gets another address.
 	In    time.Duration
@@ -189,16 +189,16 @@ func (f *Facts) phrase(name string) string {
 		return "see: bcsnetctl pool describe " + f.Pool
 	case name == "bind" && len(f.Own) > 0:
 		return "see why: bcsnetctl explain namespace " + f.Namespace +
-			"; to let the host draw from what the namespace has: " +
+			"; to let the host draw from its own pools: " +
 			"bcsnetctl pool add-host " + f.Own[0] + " " + f.Host.String()
 	case name == "bind":
 		return "see why: bcsnetctl explain namespace " + f.Namespace +
-			"; to see what binding the pool to it would do: " +
+			"; to see the effect of binding the pool to it: " +
 			"bcsnetctl pool bind " + f.Pool + " --namespace " + f.Namespace + " --dry-run=server"
 	case name == "only own" && len(f.Own) > 0:
-		return "; it draws from its own alone: " + FirstFew(f.Own, "pools")
+		return "; it draws only from its own pools: " + FirstFew(f.Own, "pools")
 	case name == "own" && len(f.Own) > 0:
-		return "; namespace " + f.Namespace + " draws from its own alone"
+		return "; namespace " + f.Namespace + " draws only from its own pools"
 	case name == "nor selector" && f.HostSelector != "":
 		return ", nor does its host selector " + f.HostSelector + " match the host's node"
 	case name == "coming" && f.Coming > 0:

@@ -24,7 +24,7 @@ func (s Share) has() string {
 	return fmt.Sprintf("%d (and %d on their way)", s.Has, s.Coming)
 }
 
-// Stop is why a pool hands out nothing at all.
+// Stop is why a pool allocates nothing at all.
 type Stop struct {
 	Cause StopCause
 	// Detail is the problem with the pool's spec, what a pool that is rebuilt waits for, the pool that one is carved
@@ -35,7 +35,7 @@ type Stop struct {
 // StopCause is one of the causes of a Stop.
 type StopCause uint8
 
-// Causes of a Stop. The zero StopCause is that of a pool that does hand out addresses.
+// Causes of a Stop. The zero StopCause is that of a pool that does allocate addresses.
 const (
 	Serves StopCause = iota
 	NotUsable
@@ -44,13 +44,13 @@ const (
 	Rebuilding
 	// Carving: the addresses are not handed over yet by the pool that they are carved out of.
 	Carving
-	// Splitting: the pool got its blocks after it handed out addresses itself, and gives none yet.
+	// Splitting: the pool got its blocks after it allocated addresses itself, and gives none yet.
 	Splitting
 	// ByParent: the parent is cordoned or being deleted.
 	ByParent
 )
 
-// Why returns in words why a pool hands out nothing.
+// Why returns in words why a pool allocates nothing.
 func (s Stop) Why() string {
 	switch s.Cause {
 	case NotUsable:
@@ -70,7 +70,7 @@ func (s Stop) Why() string {
 	}
 }
 
-// OfParent describes a parent that keeps its children from handing out addresses.
+// OfParent describes a parent that keeps its children from allocating addresses.
 func (s Stop) OfParent(name string) string { return "pool " + name + ", which is " + s.Why() }
 
 func (s Stop) cure() string {
@@ -80,7 +80,7 @@ func (s Stop) cure() string {
 	case Carving, Splitting:
 		return "ask again; see what it waits for: bcsnetctl pool describe {pool}"
 	case Cordoned:
-		return "let it hand out addresses again: bcsnetctl pool uncordon {pool}"
+		return "let it allocate addresses again: bcsnetctl pool uncordon {pool}"
 	default:
 		return "see: bcsnetctl pool describe {pool}"
 	}
@@ -146,7 +146,7 @@ type BlockState struct {
 func (b *BlockState) text(p *PoolState) string {
 	why := "has no free block"
 	if !b.ByItself {
-		why = "gives no block by itself"
+		why = "assigns no block automatically"
 	}
 	return fmt.Sprintf("pool %s (%s) %s: %s", p.Pool, p.Subnet, why, b)
 }

@@ -42,19 +42,20 @@ func (k Kind) addressNotServed() (message, hint string) {
 		return "address {address} of pool {pool} and address {beside} of pool {other} are not of one network",
 			"ask for addresses of one network; see: bcsnetctl pool list -o wide"
 	case AddressForWhoNamesPool:
-		return "address {address} is in pool {pool}, which serves only who names it", "ask for pool {pool}, too"
+		return "address {address} is in pool {pool}, which serves only requests that name it",
+			"ask for pool {pool}, too"
 	case AddressInNoBlock:
 		return "address {address} of pool {pool} is in no block of namespace {namespace}, and the block {other} " +
 			"cannot be given to it", "ask for an address of its own blocks; see: bcsnetctl pool tree"
 	default: // AddressPoolStopped
-		return "address {address} is in pool {pool}, which hands out nothing: it is {why}", "{cure}"
+		return "address {address} is in pool {pool}, which allocates nothing: it is {why}", "{cure}"
 	}
 }
 
 func (k Kind) addressTaken() (message, hint string) {
 	switch k {
 	case AddressOfNode:
-		return "address {address} of pool {pool} is the own address of node {by}",
+		return "address {address} of pool {pool} is the address of node {by}",
 			"take it out of the pool: bcsnetctl pool remove-ip {pool} {address}"
 	case AddressHeld:
 		return "address {address} of pool {pool} is held by {by}",
@@ -82,10 +83,10 @@ func (k Kind) addressTaken() (message, hint string) {
 		return "address {address} of pool {pool} is cooling{after}: it is free in {in}",
 			"ask for another address, or ask again in {in}"
 	case AddressWithheld:
-		return "address {address} is being carved out of pool {other} for pool {pool}, which does not hand it out yet",
+		return "address {address} is being carved out of pool {other} for pool {pool}, which does not allocate it yet",
 			"ask for another address; see what it waits for: bcsnetctl pool describe {pool}"
 	case AddressDraining:
-		return "address {address} is {taken}, and pool {pool} does not have it any more: it drains",
+		return "address {address} is {taken}, and pool {pool} no longer has it: it drains",
 			"ask for another address; see: bcsnetctl ip describe {address}"
 	case OwnAddressBeingGiven:
 		return "address {address}, which is kept for {who}, is being given to another request", "ask again in a moment"
@@ -124,16 +125,16 @@ func (k Kind) noPoolFits() (message, hint string) {
 			"which this replica does not know", "ask again; see: kubectl get namespace {namespace} --show-labels"
 	case FamilyMissing:
 		return "{who} takes an address of {families}, which none of the pools that serve it has: {pools}",
-			"ask for another of ipFamilies, or make a pool of that family: bcsnetctl pool create --help"
+			"ask for another of ipFamilies, or create a pool of that family: bcsnetctl pool create --help"
 	case FamiliesApart:
 		return "{who} requires {families}, and no network of the pools that serve it has both: {pools}",
 			"make the pools of both families part of one network, spec.network; see: bcsnetctl pool list -o wide"
 	case FamilyNotNamed:
-		return "{who} takes an address of {families}, and what its annotations or its claim name has none of that " +
+		return "{who} takes an address of {families}, and its annotations or its claim name no address of that " +
 				"family",
 			"name addresses of that family, too, or ask for another ipFamilyPolicy"
 	default: // PoolStopped
-		return "pool {pool} hands out nothing: it is {why}", "{cure}"
+		return "pool {pool} allocates nothing: it is {why}", "{cure}"
 	}
 }
 
@@ -142,7 +143,7 @@ func (k Kind) nothingLeft() (message, hint string) {
 		none       = "no available IP for {who}: "
 		raiseLimit = "wait until a pod of the host ends, or raise the bound: bcsnetctl pool set {whole} " +
 			"--max-per-host N"
-		raiseQuota = "give back what it keeps and needs no more: bcsnetctl claim list -n {namespace}; " +
+		raiseQuota = "release what it keeps and does not need: bcsnetctl claim list -n {namespace}; " +
 			"or raise its quota: bcsnetctl pool set {whole} --quota {namespace}=N"
 		addRange = "add addresses: bcsnetctl pool add-ip {whole} RANGE"
 	)
@@ -156,9 +157,9 @@ func (k Kind) nothingLeft() (message, hint string) {
 	case KeepsTooMany:
 		return none +
 				"namespace {namespace} keeps {held} addresses of pool {whole} that no pod uses, and {limit} are " +
-				"free: it gets no more that are to be kept",
-			"give back what it needs no more: bcsnetctl claim list -n {namespace}; " +
-				"or give it a quota of its own: bcsnetctl pool set {whole} --quota {namespace}=N"
+				"free: it cannot keep more",
+			"release what it does not need: bcsnetctl claim list -n {namespace}; " +
+				"or give it its own quota: bcsnetctl pool set {whole} --quota {namespace}=N"
 	case ClaimFull:
 		return none + "claim {claim} holds {held} of {limit} addresses{coming}, and none of them is free for it",
 			"wait until a pod of the claim ends, or let it have more: bcsnetctl claim resize {claim} N"
@@ -208,7 +209,7 @@ func (k Kind) claimStopsIt() (message, hint string) {
 	switch k {
 	case NoSuchClaim:
 		return "there is no claim {claim}, which {by} names",
-			"make it: bcsnetctl claim create {claim name} -n {namespace}; or remove the annotation"
+			"create it: bcsnetctl claim create {claim name} -n {namespace}; or remove the annotation"
 	case ConstraintsOnPool:
 		return "the request is for pool {pool}, the terms of {who} are for pool {other}",
 			"ask without a pool; see: bcsnetctl explain {pod}"
@@ -240,6 +241,6 @@ func (k Kind) claimStopsIt() (message, hint string) {
 	default: // EarlierPodIsEnding
 		return "{who} is to get the address of an earlier pod of claim {claim}: {pod}, which was deleted, still has it",
 			"it gets that address once {pod name} has ended, or another one at {until}, " +
-				"or before that where others wait for all that are ending"
+				"or before that if others wait for all that are ending"
 	}
 }

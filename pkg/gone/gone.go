@@ -210,7 +210,7 @@ func (r Rule) doubtOn(h Host, e Evidence, check Check) string {
 		return r.seen(e, e.For, r.Apart)
 	case !h.Ready && !failpoint.Broken("host", "collect"):
 		if !r.passed(e, h.Away) {
-			return fmt.Sprintf("host %s is no ready node", name(host.IsValid(), host.String()))
+			return fmt.Sprintf("host %s is not a Ready node", name(host.IsValid(), host.String()))
 		}
 	case static:
 		if !r.passed(e, e.Since) {
@@ -219,7 +219,7 @@ func (r Rule) doubtOn(h Host, e Evidence, check Check) string {
 	case failpoint.Broken("host", "collect"):
 	case h.Renewal == NoLease:
 		if since < r.Silence {
-			return fmt.Sprintf("host %s may be cut off since lately", host)
+			return fmt.Sprintf("host %s may have lost its connection recently", host)
 		}
 	case h.Renewal != Since:
 		return fmt.Sprintf("host %s has not renewed its Lease since", host)
@@ -231,7 +231,7 @@ func (r Rule) doubtOn(h Host, e Evidence, check Check) string {
 func (r Rule) seen(e Evidence, since, need time.Duration) string {
 	switch {
 	case since < need && need > r.Apart:
-		return fmt.Sprintf("it has not been so for %s, as long as its pod may take to end", need)
+		return fmt.Sprintf("this has not been so for %s, the time that its pod may take to end", need)
 	case since < need:
 		return "it has not been so for long enough"
 	case !e.Live && !failpoint.Broken("live", "collect"):

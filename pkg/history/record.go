@@ -42,8 +42,8 @@ type Record struct {
 	IP netip.Addr `json:"ip,omitzero"`
 	// Pool is the pool, or that of the address.
 	Pool string `json:"pool,omitempty"`
-	// Namespace and Pod name a pod that held the address, Owner a holder that is no pod. Claim is namespace/name of the
-	// claim that the address belonged to.
+	// Namespace and Pod name a pod that held the address, Owner a holder that is not a pod. Claim is namespace/name of
+	// the claim that the address belonged to.
 	Namespace string `json:"namespace,omitempty"`
 	Pod       string `json:"pod,omitempty"`
 	Owner     string `json:"owner,omitempty"`

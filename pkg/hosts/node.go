@@ -32,8 +32,8 @@ type Node struct {
 	// Addrs are all addresses that the Node claims, without duplicates: its InternalIPs, its ExternalIPs, then those
 	// that only the annotation has. Internal are its InternalIPs, Further those of the annotation.
 	Addrs, Internal, Further []netip.Addr
-	// Unread are the parts of the annotation that are no address. Uncounted is the number of addresses that the status
-	// has beyond MostOfStatus.
+	// Unread are the parts of the annotation that are not addresses. Uncounted is the number of addresses that the
+	// status has beyond MostOfStatus.
 	Unread    []string
 	Uncounted int
 	Labels    map[string]string

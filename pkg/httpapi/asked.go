@@ -161,7 +161,7 @@ func (q *question) readNodes(text span) error {
 			} `json:"metadata"`
 		}
 		if err := unmarshal("", item, &node); err != nil {
-			return ipam.Refuse(ipam.ReasonBadRequest, "Nodes.items[%d] is no node: %v", i, err)
+			return ipam.Refuse(ipam.ReasonBadRequest, "Nodes.items[%d] is not a node: %v", i, err)
 		}
 		q.names = append(q.names, node.Metadata.Name)
 	}

@@ -59,8 +59,8 @@ func (c *callers) door(next http.Handler) http.Handler {
 		if r.TLS == nil && !isLocal(r) {
 			if !c.plainHTTP {
 				c.refusals.refuse(w, r, noOperation, http.StatusForbidden, ipam.Refuse(ipam.ReasonPlainHTTP,
-					"plain HTTP is answered on the controller's own machine alone").
-					WithHint("use https; where plugins of the released system have to be answered, start the "+
+					"plain HTTP is answered only on the controller's own machine").
+					WithHint("use https; if plugins of the released system have to be answered, start the "+
 						"controller with --plain-http"), envelopeCodec{})
 				return
 			}

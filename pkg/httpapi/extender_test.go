@@ -171,8 +171,8 @@ func TestExtenderBadInput(t *testing.T) {
 		`{"Pod":{},"NodeNames":[1]}`:           "field NodeNames must be a string, not a JSON number",
 		`{"Pod":{"spec":[]},"NodeNames":[1]}`:  "field Pod.spec must be an object, not a JSON array",
 		`{"Pod":{},"Nodes":{},"NodeNames":[]}`: "the question has both Nodes and NodeNames",
-		`{"Pod":{},"Nodes":{"items":[{},1]}}`:  "Nodes.items[1] is no node: the body must be a JSON object, not a JSON number",
-		`{"Pod":{},"Nodes":{"items":[{"metadata":"x"}]}}`:                                         "Nodes.items[0] is no node: field metadata must be an object, not a JSON string",
+		`{"Pod":{},"Nodes":{"items":[{},1]}}`:  "Nodes.items[1] is not a node: the body must be a JSON object, not a JSON number",
+		`{"Pod":{},"Nodes":{"items":[{"metadata":"x"}]}}`:                                         "Nodes.items[0] is not a node: field metadata must be an object, not a JSON string",
 		`{"Pod":{"spec":{"containers":[{"resources":{"requests":{"a/b":"x"}}}]}},"NodeNames":[]}`: "the body cannot be read: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
 	} {
 		for path := range f.extenderRoutes() {

@@ -142,7 +142,7 @@ func (f *Forwarder) target() (Leader, string) {
 	case leader.URL == "":
 		return leader, "the leader names no URL"
 	case leader.URL == self.URL:
-		return leader, "the leader's URL is that of this replica"
+		return leader, "the leader's URL is this replica's own"
 	}
 	u, err := replica.ParseURL(leader.URL)
 	switch {
@@ -152,7 +152,7 @@ func (f *Forwarder) target() (Leader, string) {
 		return leader, "the leader's URL " + leader.URL + " leads back to this machine"
 	case u.Scheme == "http" && !replica.Loopback(u):
 		why := "the leader's URL " + leader.URL +
-			" is plain HTTP to another machine, as a release before this one has it"
+			" is plain HTTP to another machine, which an earlier release uses"
 		f.openly.Do(func() { f.log.Warn("requests are not forwarded to the leader", "reason", why) })
 		return leader, why
 	}

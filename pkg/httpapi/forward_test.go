@@ -51,14 +51,13 @@ func TestTarget(t *testing.T) {
 	}{
 		"TLS": {leader("there", "https://10.0.0.2:8090"), ""},
 		"plain": {leader("there", "http://10.0.0.2:8090"),
-			"the leader's URL http://10.0.0.2:8090 is plain HTTP to another machine, as a release before this one " +
-				"has it"},
+			"the leader's URL http://10.0.0.2:8090 is plain HTTP to another machine, which an earlier release uses"},
 		"plain on this machine": {leader("here", "http://127.0.0.1:8091"), ""},
 		"another's loopback": {leader("there", "http://127.0.0.1:8091"),
 			"the leader's URL http://127.0.0.1:8091 leads back to this machine"},
 		"another's localhost": {leader("there", "https://localhost:8091"),
 			"the leader's URL https://localhost:8091 leads back to this machine"},
-		"the same URL":            {leader("there", self.URL), "the leader's URL is that of this replica"},
+		"the same URL":            {leader("there", self.URL), "the leader's URL is this replica's own"},
 		"no URL":                  {leader("there", ""), "the leader names no URL"},
 		"no leader":               {&fakePeers{self: self}, "no leader is known"},
 		"leading":                 {leads, "this replica leads"},

@@ -44,7 +44,7 @@ func TestGalaxyRefuses(t *testing.T) {
 		{"POST", "/v1/pool", `{}`, 400, "pool name is empty"},
 		{"GET", "/v1/pool/", ``, 400, "pool name is empty"},
 		{"DELETE", "/v1/pool/%20", ``, 400, "pool name is empty"},
-		{"GET", "/v1/pool/a%00", ``, 400, `pool name "a\x00" is no text of at most 253 bytes, all of which can be printed`},
+		{"GET", "/v1/pool/a%00", ``, 400, `pool name "a\x00" is not a printable text of at most 253 bytes`},
 		{"GET", "/v1/ip?sort=x", ``, 400, `sort "x" is not one of ip, ip-numeric, namespace, podname and policy, with asc or desc behind it`},
 	} {
 		status, text := f.ask(c.method, c.path, c.body)

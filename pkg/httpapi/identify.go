@@ -70,14 +70,14 @@ func (c *callers) permit(r *http.Request, of *call) error {
 	}
 	if op.access.resource == placements && (c.isHost == nil || !c.isHost(source)) {
 		return ipam.Refuse(ipam.ReasonPlainHTTP,
-			"by plain HTTP, schedulers on nodes are answered alone, and no Node has the address %s", source).
+			"by plain HTTP, only schedulers on nodes are answered, and no Node has the address %s", source).
 			WithHint("have the scheduler use https (scheduler in the documentation), or put its address into the "+
 				"annotation %s of its Node", hosts.Annotation)
 	}
 	about := subjectOf(r, op, of.body)
 	if !of.forwarding.by.mayAsk(op.access.by, about) {
 		return ipam.Refuse(ipam.ReasonPlainHTTP,
-			"by plain HTTP, host %s asks for itself alone: %s of host %q is not answered", source, op.name,
+			"by plain HTTP, host %s may ask only for itself: %s of host %q is not answered", source, op.name,
 			clip(about.Host)).
 			WithHint("use https")
 	}
@@ -104,7 +104,7 @@ func (c *callers) permitUser(r *http.Request, of *call) error {
 	}
 	if bound && !by.mayAsk(op.access.by, about) {
 		return ipam.Refuse(ipam.ReasonNotPermitted,
-			"%s acts for its own node alone, whose addresses are %s: %s of host %q is not answered", by.Name,
+			"%s acts only for its own node, whose addresses are %s: %s of host %q is not answered", by.Name,
 			by.hosts(), op.name, clip(about.Host)).
 			WithHint("further addresses of a node stand in its annotation %s", hosts.Annotation)
 	}

@@ -52,7 +52,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}, []string{"outcome"}),
 		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bcsnet_rate_limited_total",
-			Help: "Requests that were refused with HTTP 429, or 503 where they give addresses back, because their " +
+			Help: "Requests that were refused with HTTP 429, or 503 if they release addresses, because their " +
 				"caller had sent too many, by what is counted: a node, a host that calls by plain HTTP, a user for a " +
 				"host, an address whose callers are unknown, or a user whom RBAC denied.",
 		}, []string{"caller"}),

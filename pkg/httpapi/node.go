@@ -88,7 +88,7 @@ func parseGC(in wire.GCRequest) (g allocator.NetworkGC, err error) {
 	switch {
 	case in.Attachments == nil:
 		return g, ipam.Refuse(ipam.ReasonMissingField, "attachments is missing").
-			WithHint("where the network has none on the host, send an empty list")
+			WithHint("if the network has none on the host, send an empty list")
 	case len(in.Attachments) > wire.MaxAttachments:
 		return g, ipam.Refuse(ipam.ReasonBadRequest, "attachments has %d entries, more than %d", len(in.Attachments),
 			wire.MaxAttachments)

@@ -11,7 +11,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// operation returns the handler of a route: the common middlewares in order, then the route's own function.
+// operation returns the handler of a route: the common middlewares in order, then the route's own function. Handler
+// wraps all paths in further middlewares; extender has its own chain.
 func (s *Service) operation(op route, c codec) http.Handler {
 	return through(http.HandlerFunc(s.do),
 		s.begin(op, c),       // deadline, span

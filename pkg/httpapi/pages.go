@@ -22,7 +22,7 @@ func (s *Service) pages() map[string]http.Handler {
 		"/info":         http.HandlerFunc(s.info),
 		"/metrics":      scrape.Page(s.options.Gatherer),
 		"/openapi.json": openAPIHandler(),
-		// Galaxy's path of its description.
+		// The paths under which galaxy serves its API description.
 		galaxyrest.SwaggerList: swaggerHandler(func(list, _ any) any { return list }),
 		galaxyrest.SwaggerV1:   swaggerHandler(func(_, v1 any) any { return v1 }),
 	}

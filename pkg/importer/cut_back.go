@@ -46,7 +46,7 @@ func (h Here) Lift(l lease.Lease) (lease.Lease, bool) {
 	if !stillThere(h.System, l) || l.Deleting {
 		return l, false
 	}
-	change := lease.Change{Verb: lease.VerbUnreserve, By: h.By, Reason: h.System + ": it has it no more"}
+	change := lease.Change{Verb: lease.VerbUnreserve, By: h.By, Reason: h.System + ": it no longer has it"}
 	return lease.Free(l, h.Now, change)
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// CutOver has what is decided from, during a cut-over of a node and on the way back. Both systems hand out addresses
+// CutOver has what is decided from, during a cut-over of a node and on the way back. Both systems allocate addresses
 // meanwhile; an address is ours only if the other one has withdrawn it.
 type CutOver struct {
 	Rows

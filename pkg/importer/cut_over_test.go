@@ -183,9 +183,9 @@ func TestShares(t *testing.T) {
 		"somebody had the other system hand out again": {func(c *CutOver) {
 			c.Withdrawn["lan"] = addrs(28, 29)
 			c.has("10.1.0.20", "10.1.0.28-10.1.0.29")
-		}, "wrong: both systems hand out 10.1.0.20"},
+		}, "wrong: both systems allocate 10.1.0.20"},
 		"a pool of a switch at once": {func(c *CutOver) { c.has("10.1.0.20-10.1.0.29") },
-			"wrong: both systems hand out 10.1.0.20-10.1.0.29"},
+			"wrong: both systems allocate 10.1.0.20-10.1.0.29"},
 		"a pool by hand": {func(c *CutOver) { c.has(); c.Here["lan"].Labels = nil },
 			"wrong: the pool of its name here is not of an import of this system"},
 		"another pool has the range": {func(c *CutOver) {

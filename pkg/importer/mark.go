@@ -6,7 +6,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// markedContainer is the number of bytes of a container's ID that the reason of an import has.
+// markedContainer is how many bytes of the container's ID importReason writes.
 const markedContainer = 12
 
 // importReason returns the reason of an imported lease. It names the container, so that a later container of the pod,

@@ -250,16 +250,17 @@ func (m *maker) holder(row Address) (h lease.Holder, cause string) {
 		h = of(lease.Holder{
 			IfName: lease.DefaultIfName, Namespace: pods[0].Namespace, PodName: pods[0].Name, StartedAt: m.Now,
 		}, pods[0])
-		return h, fmt.Sprintf("it is that of %s, and %s reports it, which gets it", row.holder(), h.Who())
+		return h, fmt.Sprintf("%s has it there, but %s reports it and gets it", row.holder(), h.Who())
 	case len(pods) > 1:
-		return lease.Holder{}, fmt.Sprintf("it is that of %s, and %d other pods report it", row.holder(), len(pods))
+		return lease.Holder{}, fmt.Sprintf("%s has it there, but %d other pods report it", row.holder(),
+			len(pods))
 	case row.pod() == "" && h.ContainerID == "":
 		return lease.Holder{}, "it is Active for no pod"
 	case row.pod() == "":
-		return lease.Holder{}, fmt.Sprintf("it is that of %s, and no running pod reports it", row.holder())
+		return lease.Holder{}, fmt.Sprintf("%s has it there, but no running pod reports it", row.holder())
 	case exists && h.PodUID != "" && pod.UID != h.PodUID: // an earlier pod of the name
 	case exists && !pod.Ended && !pod.Deleting && len(pod.Addrs) > 0:
-		return lease.Holder{}, fmt.Sprintf("it is that of %s, which reports %s", row.pod(), pod.Addrs[0])
+		return lease.Holder{}, fmt.Sprintf("%s has it there, but reports %s", row.pod(), pod.Addrs[0])
 	case exists && !pod.Ended && !m.since(row).Before(pod.Created): // it reports nothing yet
 		h = of(h, pod)
 	}

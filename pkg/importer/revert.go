@@ -26,7 +26,7 @@ type Here struct {
 
 // Reversal lists what takes an import back, in this order.
 type Reversal struct {
-	// Cordon are the imported pools that still hand out.
+	// Cordon are the imported pools that still allocate.
 	Cordon []string
 	// Leases are those that change, as they are now; Here.Back says what becomes of them.
 	Leases []lease.Lease
@@ -61,10 +61,10 @@ func (r Reversal) Empty() bool {
 }
 
 // givenBack ends the reason of an address that an import had taken over.
-const givenBack = ": given back to it"
+const givenBack = ": returned to it"
 
-// Back returns what becomes of an imported address; ok is false for any other. It is reserved, because the other
-// system has it: were it free, a pool could hand it out. An address of a table becomes free.
+// Back returns what becomes of an imported address; ok is false for any other. It is reserved, because the other system
+// has it: were it free, a pool could allocate it. An address of a table becomes free.
 func (h Here) Back(l lease.Lease) (next lease.Lease, ok bool) {
 	change := h.Change(lease.VerbReserve)
 	switch {

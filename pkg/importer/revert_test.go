@@ -82,23 +82,23 @@ func TestRevert(t *testing.T) {
 		want  string
 	}{
 		"nothing happened since": {func(*Here) {}, `
-10.1.0.20 Reserved whereabouts: given back to it
-10.1.0.21 Reserved whereabouts: given back to it
-10.1.0.30 Reserved whereabouts: given back to it
-10.1.2.20 Reserved whereabouts: given back to it
+10.1.0.20 Reserved whereabouts: returned to it
+10.1.0.21 Reserved whereabouts: returned to it
+10.1.0.30 Reserved whereabouts: returned to it
+10.1.2.20 Reserved whereabouts: returned to it
 delete [shop/db] [lan], 2 stay reserved`},
 		"the same container asked again": {func(h *Here) { change(h, "10.1.0.20", bind("0123456789abcdef")) }, `
-10.1.0.20 Reserved whereabouts: given back to it
-10.1.0.21 Reserved whereabouts: given back to it
-10.1.0.30 Reserved whereabouts: given back to it
-10.1.2.20 Reserved whereabouts: given back to it
+10.1.0.20 Reserved whereabouts: returned to it
+10.1.0.21 Reserved whereabouts: returned to it
+10.1.0.30 Reserved whereabouts: returned to it
+10.1.2.20 Reserved whereabouts: returned to it
 delete [shop/db] [lan], 2 stay reserved`},
 		"other containers of the pods got theirs here": {func(h *Here) {
 			change(h, "10.1.0.20", bind("later"))
 			change(h, "10.1.0.21", bind("first"))
 			change(h, "10.1.2.20", bind("later"))
 		}, `
-10.1.0.30 Reserved whereabouts: given back to it
+10.1.0.30 Reserved whereabouts: returned to it
 BCSNetIP 10.1.0.20: shop/web got it here since
 BCSNetIP 10.1.0.21: shop/job got it here since
 BCSNetPool lan: 10.1.0.21 of it stays
@@ -107,9 +107,9 @@ delete [shop/db] [], 1 stay reserved`},
 			change(h, "10.1.0.20", release)
 			h.Leases = append(h.Leases[:0], h.Leases[1:]...) // it is held no more
 		}, `
-10.1.0.21 Reserved whereabouts: given back to it
-10.1.0.30 Reserved whereabouts: given back to it
-10.1.2.20 Reserved whereabouts: given back to it
+10.1.0.21 Reserved whereabouts: returned to it
+10.1.0.30 Reserved whereabouts: returned to it
+10.1.2.20 Reserved whereabouts: returned to it
 delete [shop/db] [lan], 2 stay reserved`},
 		"a pod of the claim got its address here": {func(h *Here) {
 			change(h, "10.1.0.30", func(l lease.Lease) (lease.Lease, bool) {
@@ -117,9 +117,9 @@ delete [shop/db] [lan], 2 stay reserved`},
 					l.Retention, l.Updated)
 			})
 		}, `
-10.1.0.20 Reserved whereabouts: given back to it
-10.1.0.21 Reserved whereabouts: given back to it
-10.1.2.20 Reserved whereabouts: given back to it
+10.1.0.20 Reserved whereabouts: returned to it
+10.1.0.21 Reserved whereabouts: returned to it
+10.1.2.20 Reserved whereabouts: returned to it
 BCSNetIP 10.1.0.30: shop/db-0 got it here since
 BCSNetIPClaim shop/db: 10.1.0.30 of it stays
 BCSNetPool lan: 10.1.0.30 of it stays
@@ -139,18 +139,18 @@ delete [] [], 2 stay reserved`},
 			h.Pools = append(h.Pools, &child)
 		}, `
 cordon [lan]
-10.1.0.20 Reserved whereabouts: given back to it
-10.1.0.21 Reserved whereabouts: given back to it
-10.1.0.30 Reserved whereabouts: given back to it
-10.1.2.20 Reserved whereabouts: given back to it
+10.1.0.20 Reserved whereabouts: returned to it
+10.1.0.21 Reserved whereabouts: returned to it
+10.1.0.30 Reserved whereabouts: returned to it
+10.1.2.20 Reserved whereabouts: returned to it
 BCSNetPool lan: pool lan-block is carved from it
 delete [shop/db] [], 2 stay reserved`},
 		"a table": {func(h *Here) { h.Table = true }, `
-10.1.0.20 Reserved whereabouts: given back to it
-10.1.0.21 Reserved whereabouts: given back to it
+10.1.0.20 Reserved whereabouts: returned to it
+10.1.0.21 Reserved whereabouts: returned to it
 10.1.0.22 Available 
-10.1.0.30 Reserved whereabouts: given back to it
-10.1.2.20 Reserved whereabouts: given back to it
+10.1.0.30 Reserved whereabouts: returned to it
+10.1.2.20 Reserved whereabouts: returned to it
 10.1.2.22 Available 
 delete [shop/db] [lan], 0 stay reserved`},
 		"an import of another system": {func(h *Here) { h.System = "calico" }, "delete [] [], 0 stay reserved"},

@@ -88,7 +88,7 @@ func comesAgain(p workload.Pod, byName bool) bool {
 	return true // a StatefulSet, whose pods have generateName as well, a virtual machine, or an unknown kind
 }
 
-// ours returns the addresses that the pool of a name here hands out.
+// ours returns the addresses that the pool of a name here allocates.
 func (s *sight) ours(pool string) *netipx.IPSet {
 	if here := s.Here[pool]; here != nil {
 		if p := store.Pool(here); p.Plan.Usable != nil {
@@ -98,7 +98,7 @@ func (s *sight) ours(pool string) *netipx.IPSet {
 	return ipaddr.SetOf()
 }
 
-// usable returns the addresses that either system hands out of a pool. What is withdrawn may be missing in the pool as
+// usable returns the addresses that either system allocates of a pool. What is withdrawn may be missing in the pool as
 // the reader knows it: the other system excludes it.
 func (s *sight) usable(p *v1.BCSNetPool) *netipx.IPSet {
 	return Union(store.Pool(p).Plan.Usable, s.Withdrawn[p.Name])
@@ -126,7 +126,7 @@ func (s *sight) wrong(p *v1.BCSNetPool) string {
 		return "the pool of its name here is being deleted: run it again when it is gone"
 	}
 	if both := ipaddr.Subtract(s.ours(p.Name), s.Withdrawn[p.Name]); !empty(both) {
-		return fmt.Sprintf("both systems hand out %s: cordon the pool here, and have the other system withdraw them, "+
+		return fmt.Sprintf("both systems allocate %s: cordon the pool here, and have the other system withdraw them, "+
 			"or take them out of the pool here", ipaddr.FormatSet(both))
 	}
 	for a := range ipaddr.All(s.ours(p.Name)) {

@@ -4,7 +4,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// target is an address of this release that is to be as the other system has it.
+// target is an address of a pool here, and the state that the import gives it: the state of the other system.
 type target struct {
 	*maker
 	row    Address

@@ -8,7 +8,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// Withdrawer knows how another system is told, while it runs, not to hand out certain addresses. It reads and changes
+// Withdrawer knows how another system is told, while it runs, not to allocate certain addresses. It reads and changes
 // copies of that system's objects; the caller stores them, with the resourceVersion that was read.
 type Withdrawer interface {
 	// Kind is that of the objects that say it.

@@ -25,7 +25,7 @@ func (p Pool) Owner() string {
 	return ""
 }
 
-// AsBlock returns a block with all that it takes from its parent: it has its range and its namespace alone.
+// AsBlock returns a block with all that it takes from its parent: only its range and its namespace are its own.
 func (p Pool) AsBlock(parent Pool, usable *netipx.IPSet) Pool {
 	b := parent
 	b.Name, b.Created, b.Generation, b.Carved = p.Name, p.Created, p.Generation, p.Carved
@@ -44,7 +44,7 @@ func UnusableParent(name, why string) string {
 // BlockIn returns the number of the block that a child of a split pool is. If it is none, problem says why.
 func BlockIn(g block.Grid, parent, p Pool) (number uint64, problem string) {
 	must := func(format string, args ...any) (uint64, string) {
-		return 0, fmt.Sprintf("it is no block of pool %s: ", parent.Name) + fmt.Sprintf(format, args...)
+		return 0, fmt.Sprintf("it is not a block of pool %s: ", parent.Name) + fmt.Sprintf(format, args...)
 	}
 	if p.Problem != "" {
 		return 0, p.Problem
@@ -66,7 +66,7 @@ func BlockIn(g block.Grid, parent, p Pool) (number uint64, problem string) {
 	return number, ""
 }
 
-// strangers returns those of the children of a split pool that are no blocks of it, with the problem of each.
+// strangers returns those of the children of a split pool that are not blocks of it, with the problem of each.
 func strangers(parent Pool, children []Pool) (out []Pool) {
 	parent, g := parent.Divided()
 	for _, c := range children {
@@ -109,7 +109,7 @@ func (p Pool) Divided() (Pool, block.Grid) {
 	return p, g
 }
 
-// SplitLate reports whether a pool has been split that handed out addresses itself before, and whose blocks nobody may
+// SplitLate reports whether a pool has been split that allocated addresses itself before, and whose blocks nobody may
 // have yet: a replica that has not heard of the split could give an address to another namespace than the one that is
 // given its block. Once a pool was made with blocks, or no request can be under way that takes it for a whole one, its
 // status says so (Carved). A pool that is changed before its first status waits once without need.

@@ -88,10 +88,11 @@ func parentProblem(name string, parent *Pool, c Pool) string {
 	case !parent.Valid():
 		return fmt.Sprintf("parent %s cannot be used: %s", name, parent.Problem)
 	case c.InOtherNetwork(*parent):
-		return fmt.Sprintf("its network %s is not %s, that of parent %s: a group is part of the network of its parent",
+		return fmt.Sprintf(
+			"its network %s is not %s, the network of parent %s: a group is part of its parent's network",
 			c.Network, parent.Network, name)
 	case c.Plan.Subnet != parent.Plan.Subnet:
-		return notSubset(c, parent.Plan.Subnet, fmt.Sprintf("its net and mask, %s, are not those of parent %s",
+		return notSubset(c, parent.Plan.Subnet, fmt.Sprintf("its net and mask, %s, differ from parent %s",
 			c.Plan.Subnet, name))
 	}
 	var outside []string
@@ -107,7 +108,7 @@ func parentProblem(name string, parent *Pool, c Pool) string {
 		return notSubset(c, parent.Plan.Subnet,
 			fmt.Sprintf("parent %s does not have %s", name, explain.FirstFew(outside, "ranges")))
 	case len(c.Plan.Usable.Ranges()) > 0 && c.Plan.Usable.Equal(parent.Plan.Usable):
-		return notSubset(c, parent.Plan.Subnet, fmt.Sprintf("it is all that parent %s has", name))
+		return notSubset(c, parent.Plan.Subnet, fmt.Sprintf("it has all addresses of parent %s", name))
 	}
 	return ""
 }
@@ -117,7 +118,7 @@ func (p Pool) InOtherNetwork(parent Pool) bool {
 	return p.Network != "" && parent.Network != "" && p.Network != parent.Network
 }
 
-// notSubset returns the message of Contiv for addresses that are no strict subset of those of the parent, with the
+// notSubset returns the message of Contiv for addresses that are not a strict subset of those of the parent, with the
 // reason.
 func notSubset(c Pool, network netip.Prefix, why string) string {
 	return BadIPPool(formatFew(c.Plan.Usable), network) + ": " + why
@@ -182,7 +183,7 @@ func (p Pool) otherGateway(parent Pool) string {
 	case !used.IsValid():
 		return fmt.Sprintf("gateway %s is not used: parent %s has no gateway", own, parent.Name)
 	default:
-		return fmt.Sprintf("gateway %s is not that of parent %s, %s, which is used", own, parent.Name, used)
+		return fmt.Sprintf("gateway %s is not used: parent %s has %s", own, parent.Name, used)
 	}
 }
 

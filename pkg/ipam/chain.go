@@ -17,10 +17,10 @@ const (
 	BesideItsOwn Standing = "BesideItsOwn"
 	// OwnBlock: the pool is a block of the namespace.
 	OwnBlock Standing = "OwnBlock"
-	// SplitIntoBlocks: the pool hands out nothing itself; the namespace has blocks of it, or could get one by itself.
+	// SplitIntoBlocks: the pool allocates nothing itself; the namespace has blocks of it, or could get one by itself.
 	SplitIntoBlocks Standing = "SplitIntoBlocks"
-	// GivesNoBlock: the pool gives no block by itself, and the namespace has none of it. Its requests end there where
-	// it has nothing of its own.
+	// GivesNoBlock: the pool assigns no block automatically, and the namespace has none of it. Its requests end there
+	// where it has nothing of its own.
 	GivesNoBlock Standing = "GivesNoBlock"
 )
 
@@ -42,6 +42,6 @@ type Place struct {
 	Standing Standing
 	// Tried means that requests of the namespace try the pool.
 	Tried bool
-	// Stop is why the pool hands out nothing at present, tried or not.
+	// Stop is why the pool allocates nothing at present, tried or not.
 	Stop explain.Stop
 }

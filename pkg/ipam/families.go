@@ -39,7 +39,8 @@ func ParseFamilyPolicy(text string) (FamilyPolicy, error) {
 	case "", SingleStack, PreferDualStack, RequireDualStack:
 		return p, nil
 	default:
-		return "", errors.New("there is no such policy: it is SingleStack, PreferDualStack or RequireDualStack")
+		return "", errors.New(
+			"there is no such policy; the policies are SingleStack, PreferDualStack and RequireDualStack")
 	}
 }
 
@@ -55,7 +56,7 @@ func ParseFamilies(names []string) (order []ipaddr.Family, err error) {
 		case ipaddr.IPv6.String():
 			f = ipaddr.IPv6
 		default:
-			return nil, fmt.Errorf("%.20q is no family: it is IPv4 or IPv6", name)
+			return nil, fmt.Errorf("%.20q is not a family: it is IPv4 or IPv6", name)
 		}
 		if slices.Contains(order, f) {
 			return nil, fmt.Errorf("it names %s twice", f)

@@ -123,7 +123,7 @@ func (p Pool) WithNodes(nodes iter.Seq[Node]) Pool {
 	return p
 }
 
-// ByAddress returns the hosts that may draw from the pool by their address alone: those that it lists, and those that
+// ByAddress returns the hosts that may draw from the pool only by their address: those that it lists, and those that
 // its selector chooses, each once.
 func (p Pool) ByAddress() iter.Seq[netip.Addr] {
 	return func(yield func(netip.Addr) bool) {

@@ -28,8 +28,8 @@ type Plan struct {
 	Gateway netip.Addr
 	// CIDR is the one entry of the available addresses, where they are a single CIDR; invalid otherwise.
 	CIDR netip.Prefix
-	// Usable addresses may be handed out: what is available and not excluded, less the network,
-	// broadcast and gateway addresses.
+	// Usable addresses may be allocated: what is available and not excluded, less the network, broadcast and gateway
+	// addresses.
 	Usable *netipx.IPSet
 	// Single and Ranged are the parts of Usable that were written as single addresses, and as ranges
 	// and CIDRs.

@@ -24,13 +24,14 @@ type Pool struct {
 	BadParent bool
 	// Parent names the pool that this one is carved from; empty for a pool of its own.
 	Parent string
-	// Carved are the addresses that were handed over to a group; nil for none. What others of its addresses there are
-	// is Withheld: the parent hands them out no more, and the group not yet. Carving: these are all that it has.
-	// Withheld and Carving, like ByParent, follow from the parent (Arrange). A pool that is split hands its addresses
-	// over to its blocks: Carved is nil, and it is Carving, where it gives none yet (SplitLate).
+	// Carved are the addresses that the parent has handed over to this group; nil if the pool is not a group. Withheld
+	// are the group's other addresses: the parent no longer allocates them, and the group does not allocate them yet.
+	// Carving reports whether Withheld has all addresses of the group. Withheld and Carving, like ByParent, follow from
+	// the parent (Arrange). The addresses of a split pool belong to its blocks: its Carved is nil, and its Carving is
+	// true while it gives no blocks (SplitLate).
 	Carved, Withheld *netipx.IPSet
 	Carving          bool
-	// ByParent is why the parent keeps its child from handing out addresses: it is Cordoned, or Terminating.
+	// ByParent is why the parent keeps its child from allocating addresses: it is Cordoned, or Terminating.
 	ByParent explain.StopCause
 	// Hosts, the hosts in HostSubnets, and those whose nodes HostSelector matches may draw from the pool.
 	Hosts        map[netip.Addr]struct{}
@@ -53,7 +54,7 @@ type Pool struct {
 	// it; 0 for no bound.
 	MaxPerNamespace int
 	Quotas          map[string]int
-	// Cooldown is the time for which an address that was given up rests before the pool hands it out again.
+	// Cooldown is the time for which an address that was given up rests before the pool allocates it again.
 	Cooldown time.Duration
 	// Order is which free address a request gets; empty for the parent's, and that of Spread for a pool without one.
 	Order Order
@@ -65,7 +66,7 @@ type Pool struct {
 	ReclaimAfter time.Duration
 	// Block: the pool is a block of its parent. It has its range and its namespace itself, all else is the parent's.
 	Block bool
-	// Cordoned and Terminating pools hand out nothing.
+	// Cordoned and Terminating pools allocate nothing.
 	Cordoned, Terminating bool
 	Link                  lease.Link
 }
@@ -101,21 +102,21 @@ func (p Pool) Settings() lease.Settings {
 	return lease.Settings{Gateway: p.Plan.Gateway, Link: p.Link}
 }
 
-// Bound reports whether the pool is for certain namespaces alone, whether or not there are any of them at present.
+// Bound reports whether the pool serves only certain namespaces, whether or not they exist at present.
 func (p Pool) Bound() bool { return len(p.Namespaces) > 0 || p.NamespaceSelector != nil }
 
-// InDefaultChain reports whether the pool serves every namespace that has nothing of its own.
+// InDefaultChain reports whether the pool serves every namespace without its own pools.
 func (p Pool) InDefaultChain() bool { return !p.Bound() && !p.NotDefault }
 
 // Valid reports whether the pool's spec can be used.
 func (p Pool) Valid() bool { return p.Problem == "" }
 
-// Serves reports whether the pool hands out addresses at all.
+// Serves reports whether the pool allocates addresses at all.
 func (p Pool) Serves() bool {
 	return p.Valid() && !p.Cordoned && !p.Terminating && !p.Carving && p.ByParent == explain.Serves
 }
 
-// Usable returns the addresses that the pool may hand out, taken or not; none if its spec cannot be used.
+// Usable returns the addresses that the pool may allocate, taken or not; none if its spec cannot be used.
 func (p Pool) Usable() *netipx.IPSet {
 	if p.Plan.Usable == nil || !p.Valid() {
 		return &netipx.IPSet{}

@@ -96,11 +96,11 @@ func ReasonTable() []ReasonInfo {
 		},
 		{
 			ReasonPoolCordoned,
-			2, true, "A pool that the request needs hands out nothing: it is cordoned, being deleted or not usable.",
+			2, true, "A pool that the request needs allocates nothing: it is cordoned, being deleted or not usable.",
 		},
 		{
 			ReasonPoolRebuilding,
-			2, true, "Leases of the pool were lost; it hands out nothing until its pods have reported their " +
+			2, true, "Leases of the pool were lost; it allocates nothing until its pods have reported their " +
 				"addresses, for five minutes at most.",
 		},
 		{ReasonPoolExhausted, 2, true, "Every address of the pools that fit is taken."},
@@ -111,9 +111,9 @@ func ReasonTable() []ReasonInfo {
 		{ReasonHostFull, 2, true, "The host has as many addresses of the pool as its maxPerHost allows."},
 		{
 			ReasonQuotaExceeded,
-			2, true, "The namespace of the pod, or that of its claim, has as many addresses of the pool as its " +
+			2, true, "The namespace of the pod or of its claim has as many addresses of the pool as its " +
 				"quotas or its maxPerNamespace allow. Or it keeps more addresses of a pool of the default chain, " +
-				"unused, than the pool has free, and asks for another one that is to be kept. Or the pod has " +
+				"unused, than the pool has free, and asks for another one to keep. Or the pod has " +
 				"addresses on as many interfaces as a pod may have.",
 		},
 		{ReasonAddressNotInPool, 2, false, "The address asked for is in no pool."},
@@ -188,12 +188,12 @@ func ReasonTable() []ReasonInfo {
 				"claims are for the pod's workload; or the address that is kept for the pod cannot be given to it " +
 				"here: its pool does not serve the host, or an earlier pod still has it.",
 		},
-		{ReasonClaimNotFound, 2, true, "There is no claim of the name that the pod's annotation says."},
+		{ReasonClaimNotFound, 2, true, "The claim that the pod's annotation names does not exist."},
 		{
 			ReasonClaimFull, 2, true,
 			"The claim of the pod has as many addresses as it may have, and none is free for the pod.",
 		},
-		{ReasonNotFound, 2, false, "There is no such object."},
+		{ReasonNotFound, 2, false, "The object does not exist."},
 		{ReasonInternal, 2, true, "Something went wrong that should not; the log has more."},
 	}
 }

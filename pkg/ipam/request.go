@@ -68,7 +68,7 @@ type PickRequest struct {
 	// ExpectedIn returns the addresses of a pool that are assumed for others and count for a namespace; nil for none. A
 	// request that is served does not ask.
 	ExpectedIn func(namespace, pool string) []netip.Addr
-	// AnyHost: how many addresses of a pool its host may have does not matter.
+	// AnyHost reports whether MaxPerHost is ignored.
 	AnyHost bool
 	// Key names the attachment. It also decides where in a pool the search begins.
 	Key string
@@ -149,8 +149,8 @@ func (w PickRequest) Admits(l lease.Lease) bool {
 	return l.Admits(lease.Holder{IfName: w.IfName, Slot: w.SlotOf(l.Addr)}, terms)
 }
 
-// ChargedTo returns the namespaces that an address which the request takes counts for. One that is ahead of all pods is
-// for its claim alone.
+// ChargedTo returns the namespaces that an address which the request takes counts for. A request ahead of all pods
+// counts only for its claim.
 func (w PickRequest) ChargedTo() lease.ChargedNamespaces {
 	if w.Ahead && w.Owner == "" {
 		return lease.ChargedNamespaces{"", lease.ClaimNamespace(w.Claim)}

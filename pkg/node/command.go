@@ -62,12 +62,12 @@ func newUninstall() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Remove the plugins from the node",
-		Long: `uninstall removes nothing while pods of the node have addresses by the plugins, as these could not end
-without them: drain the node. Then it withdraws the conflist, so that no pod begins by it, delivers the releases that
-are left, and removes configuration and plugins. Releases that no replica takes stay on the disk and are
-reported.
+		Long: `uninstall removes nothing while pods of the node have addresses by the plugins, because they could not
+end without them: drain the node. Then it withdraws the conflist, so that no pod begins by it, delivers
+the releases that are left, and removes configuration and plugins. Releases that no replica takes stay
+on the disk and are reported.
 
-No pod of install may run on the node any more, as it would install all again: config/node-uninstall turns the
+No pod of install may run on the node, because it would install all again: config/node-uninstall turns the
 DaemonSet into one of uninstall.`,
 		Example: `  # one node, by a Job that is placed there
   bcsnet-node uninstall --node=node-1

@@ -18,7 +18,7 @@ import (
 func checkConflist(text []byte) error {
 	list, err := libcni.NetworkConfFromBytes(text)
 	if err != nil {
-		return fmt.Errorf("it is no network configuration: %w", err)
+		return fmt.Errorf("it is not a network configuration: %w", err)
 	}
 	switch {
 	case list.CNIVersion == "":

@@ -102,7 +102,8 @@ func (i *installer) withdraw(f facts, now netconf.Node) error {
 	if f.cluster == "" || now.Cluster == "" || f.cluster == now.Cluster {
 		return nil
 	}
-	i.log.Warn("the node was one of another cluster: its conflist is withdrawn until all is that of this one",
+	i.log.Warn(
+		"the node belonged to another cluster: its conflist is withdrawn until all its files are of this cluster",
 		"was", now.Cluster, "is", f.cluster)
 	written, err := i.options.written()
 	if err != nil {

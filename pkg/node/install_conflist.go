@@ -94,7 +94,7 @@ func (i *installer) withdrawAll(written []string) error {
 		err = i.options.note()
 	}
 	if err != nil {
-		i.once("this pod has no conflist, and that of an earlier one is not removed yet", "conflists", written,
+		i.once("this pod has no conflist, and the conflist of an earlier pod is not removed yet", "conflists", written,
 			"reason", err)
 	}
 	return nil

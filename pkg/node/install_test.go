@@ -120,7 +120,7 @@ func TestInstallIncomplete(t *testing.T) {
 			installed: []string{"token"}, change: byConfigMap},
 		"no plugins": {facts: knownFacts(), want: "hint: --programs-dir", installed: []string{"ca.crt", "config.json", "token"},
 			change: func(_ *testing.T, o *Options) { o.ProgramsDir += "-elsewhere" }},
-		"a wrong conflist": {facts: knownFacts(), want: "it is no network configuration",
+		"a wrong conflist": {facts: knownFacts(), want: "it is not a network configuration",
 			installed: []string{"ca.crt", "config.json", "token"},
 			change: func(t *testing.T, o *Options) {
 				t.Helper()

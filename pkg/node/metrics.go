@@ -69,7 +69,7 @@ func newMetrics(o Options, age *tokens) *metrics {
 		undelivered: prometheus.NewDesc("bcsnet_node_undelivered_records",
 			"Releases on this node's disk that no replica took yet.", nil, nil),
 		token: prometheus.NewDesc("bcsnet_node_token_age_seconds",
-			"Time since the token of the plugins was last renewed; none where there is no token.", nil, nil),
+			"Time since the token of the plugins was last renewed; none if there is no token.", nil, nil),
 	}
 	for _, step := range Steps() {
 		m.failures.WithLabelValues(step)

@@ -105,11 +105,11 @@ func (o *Options) addDirs(f *pflag.FlagSet) {
 func (o *Options) addInstall(f *pflag.FlagSet) {
 	f.StringVar(&o.Host, "host", "", "address of the node, as pools list it; status.hostIP of the pod; required")
 	f.StringVar(&o.ConflistFile, "conflist-file", "",
-		"conflist that is copied to --net-dir, last of all; empty for none, where Multus names the networks of pods")
+		"conflist that is copied to --net-dir, last of all; empty for none, if Multus names the networks of pods")
 	f.StringVar(&o.CAFile, "ca-file", "",
 		"the same from a file; with neither, the replicas are reached over plain HTTP")
 	f.StringVar(&o.CAConfigMap, "ca-config-map", "",
-		"`NAMESPACE/NAME` of a ConfigMap with ca.crt, the certificates that sign those of the replicas, "+
+		"`NAMESPACE/NAME` of a ConfigMap with ca.crt, the certificates that sign the replicas' certificates, "+
 			"which are reached over https then; it is followed")
 	f.StringVar(&o.TokenFile, "token-file", "",
 		"token that the plugins show to the replicas, which is copied as often as it changes; needs the CA")

@@ -60,7 +60,7 @@ func restConfig(o Options) (*rest.Config, error) {
 		cfg, err = clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("find the API server: %w; hint: --kubeconfig, where this is no pod", err)
+		return nil, fmt.Errorf("find the API server: %w; hint: --kubeconfig, if this is not a pod", err)
 	}
 	cfg.UserAgent = "bcsnet-node"
 	return cfg, nil

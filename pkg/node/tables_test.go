@@ -129,9 +129,9 @@ func TestCheckConflist(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"right":                  {text: list(`{"type":"bcsnet-ipam"}`)},
 		"of others":              {text: list(`{"type":"host-local","ranges":7}`)},
-		"empty":                  {want: "it is no network configuration"},
-		"cut off":                {text: list(`{}`)[:30], want: "it is no network configuration"},
-		"no name":                {text: `{"cniVersion":"1.1.0","plugins":[{"type":"bridge"}]}`, want: "it is no network configuration"},
+		"empty":                  {want: "it is not a network configuration"},
+		"cut off":                {text: list(`{}`)[:30], want: "it is not a network configuration"},
+		"no name":                {text: `{"cniVersion":"1.1.0","plugins":[{"type":"bridge"}]}`, want: "it is not a network configuration"},
 		"no plugins":             {text: `{"cniVersion":"1.1.0","name":"lan"}`, want: "plugins are missing"},
 		"no version":             {text: `{"name":"lan","plugins":[{"type":"bridge"}]}`, want: "cniVersion is missing"},
 		"a wrong field":          {text: list(`{"type":"bcsnet-ipam","host":"node-1"}`), want: `ipam.host: "node-1" is not the IP address of a host`},

@@ -77,26 +77,26 @@ func TestJudge(t *testing.T) {
 			},
 			want: []string{
 				"n3 duplicate: somebody else answers for 10.0.0.3 of pool blue: 02:00:00:00:00:01",
-				"n4 peers: its pod does not reach that of n3 (2001:db8::3: no answer)",
+				"n4 peers: its pod does not reach the pod of n3 (2001:db8::3: no answer)",
 			},
 		},
 		"one way": {
 			damage: func(n []Node) { lose(n, 0, 2) },
-			want:   []string{"n1 peers: its pod does not reach that of n3 (10.0.0.3: no answer)"},
+			want:   []string{"n1 peers: its pod does not reach the pod of n3 (10.0.0.3: no answer)"},
 		},
 		"one family": {
 			damage: func(n []Node) { lose(n, 0, 2, 1) },
-			want:   []string{"n1 peers: its pod does not reach that of n3 (2001:db8::3: no answer)"},
+			want:   []string{"n1 peers: its pod does not reach the pod of n3 (2001:db8::3: no answer)"},
 		},
 		"both ways are one finding": {
 			damage: func(n []Node) { lose(n, 2, 0); lose(n, 0, 2) },
-			want:   []string{"n1 peers: its pod does not reach that of n3 (10.0.0.3: no answer), and is not reached from there"},
+			want:   []string{"n1 peers: its pod does not reach the pod of n3 (10.0.0.3: no answer), and is not reached from there"},
 		},
 		"two that split": {
 			damage: func(n []Node) { lose(n, 0, 2); lose(n, 2, 0); lose(n, 0, 3) },
 			want: []string{
-				"n1 peers: its pod does not reach that of n4 (10.0.0.4: no answer)",
-				"n1 peers: its pod does not reach that of n3 (10.0.0.3: no answer), and is not reached from there",
+				"n1 peers: its pod does not reach the pod of n4 (10.0.0.4: no answer)",
+				"n1 peers: its pod does not reach the pod of n3 (10.0.0.3: no answer), and is not reached from there",
 			},
 		},
 		"one is cut off, and others have no finding about it": {
@@ -116,14 +116,14 @@ func TestJudge(t *testing.T) {
 				}
 			},
 			want: []string{
-				"n1 peers: its pod does not reach that of n2 (2001:db8::2: no answer), and is not reached from there",
-				"n2 peers: its pod does not reach that of n3 (2001:db8::3: no answer), n4 (2001:db8::4: no answer), and is not reached from there",
+				"n1 peers: its pod does not reach the pod of n2 (2001:db8::2: no answer), and is not reached from there",
+				"n2 peers: its pod does not reach the pod of n3 (2001:db8::3: no answer), n4 (2001:db8::4: no answer), and is not reached from there",
 			},
 		},
 		"it is reached and reaches nobody": {
 			damage: func(n []Node) { lose(n, 1, 0); lose(n, 1, 2); lose(n, 1, 3) },
 			want: []string{
-				"n2 peers: its pod does not reach that of n1 (10.0.0.1: no answer), n3 (10.0.0.3: no answer), n4 (10.0.0.4: no answer)",
+				"n2 peers: its pod does not reach the pod of n1 (10.0.0.1: no answer), n3 (10.0.0.3: no answer), n4 (10.0.0.4: no answer)",
 			},
 		},
 		"it is still there": {

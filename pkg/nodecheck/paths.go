@@ -130,10 +130,11 @@ func (p *paths) findings(n *Node) []Finding {
 	}
 	var out []Finding
 	if len(one) > 0 {
-		out = append(out, n.finding(CheckPeers, fix, "its pod does not reach that of %s", humanize.List(one)))
+		out = append(out, n.finding(CheckPeers, fix, "its pod does not reach the pod of %s", humanize.List(one)))
 	}
 	if len(both) > 0 {
-		out = append(out, n.finding(CheckPeers, fix, "its pod does not reach that of %s, and is not reached from there",
+		out = append(out, n.finding(CheckPeers, fix,
+			"its pod does not reach the pod of %s, and is not reached from there",
 			humanize.List(both)))
 	}
 	return out

@@ -131,7 +131,7 @@ func (c *Checker) check(
 	if err != nil {
 		return nil, false, err
 	}
-	if !first && !e.putBack { // the status of a pool follows what is handed out
+	if !first && !e.putBack { // the status of a pool follows what is allocated
 		e.lost, e.fewer = map[string]time.Time{}, c.fewer
 	}
 	until, c.fewer = e.lost, e.fewer
@@ -219,7 +219,7 @@ func (c *Checker) alone(ctx context.Context, plan Plan, until map[string]time.Ti
 	})
 	really, err := c.confirm(ctx, create)
 	if err != nil {
-		c.Log.Warn("could not make leases again", "leases", len(create), "error", err)
+		c.Log.Warn("could not create leases again", "leases", len(create), "error", err)
 		return true
 	}
 	for _, l := range create {
@@ -233,7 +233,8 @@ func (c *Checker) alone(ctx context.Context, plan Plan, until map[string]time.Ti
 		_, made, err := Create(ctx, c.Leases, l)
 		switch {
 		case err != nil:
-			c.Log.Warn("could not make a lease again", "address", l.Addr.String(), "holder", l.Who(), "error", err)
+			c.Log.Warn("could not create a lease again", "address", l.Addr.String(), "holder", l.Who(),
+				"error", err)
 		case made:
 			c.Log.Info("made a lease again from its pod", "address", l.Addr.String(), "holder", l.Who(), "pool", l.Pool)
 		}

@@ -171,8 +171,8 @@ func TestMake(t *testing.T) {
 		"of a pool that is cordoned": {
 			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, doubtful: []string{"10.0.0.10"},
 			change: func(p *ipam.Pool) { p.Cordoned = true },
-			conflicts: []string{"10.0.0.10 it would not be given to it: address 10.0.0.10 is in pool a, which hands " +
-				"out nothing: it is cordoned"},
+			conflicts: []string{"10.0.0.10 it would not be given to it: address 10.0.0.10 is in pool a, which allocates nothing:" +
+				" it is cordoned"},
 		},
 		"beyond what a host may have": {
 			leases: []lease.Lease{func() lease.Lease { l := held("10.0.0.11", "y"); l.Host = onHost; return l }()},

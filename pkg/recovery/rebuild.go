@@ -17,7 +17,7 @@ import (
 )
 
 // making says what a pool waits for after all its pods have reported their addresses.
-const making = "until the leases of its pods are made again"
+const making = "until the leases of its pods are created again"
 
 // maxNamed is the maximum of pods that a message names.
 const maxNamed = 10
@@ -55,7 +55,7 @@ func (c *Checker) rebuild(ctx context.Context, plan Plan, until map[string]time.
 			continue
 		}
 		if names := plan.Waiting[pool]; len(names) > 0 {
-			c.Log.Warn("a pool hands out again although pods have not told of their addresses", "pool", pool, "pods",
+			c.Log.Warn("a pool allocates again although pods have not reported their addresses", "pool", pool, "pods",
 				names)
 		}
 		delete(until, pool)
@@ -82,7 +82,8 @@ func (c *Checker) create(ctx context.Context, all []lease.Lease, in map[string]t
 				mu.Lock()
 				defer mu.Unlock()
 				failed[pool] = true
-				c.Log.Warn("could not make a lease again", "address", l.Addr.String(), "holder", l.Who(), "error", err)
+				c.Log.Warn("could not create a lease again", "address", l.Addr.String(), "holder", l.Who(),
+					"error", err)
 			case created:
 				c.Log.Info("made a lease again from what its holder reports", "address", l.Addr.String(), "holder",
 					l.Who(), "pool", l.Pool)

@@ -25,8 +25,8 @@ const (
 type Witness struct {
 	// Version is the newest.
 	Version uint64
-	// Doubtful: it is about to find out whether the store was put back to an older state, or has not yet written again
-	// what it knows.
+	// Doubtful reports whether the replica is still checking if the store was restored to an older state, or has not
+	// yet written the lost objects again.
 	Doubtful bool
 	// PutBack is when it was noticed last that the store was put back, by the API server's time; zero for never.
 	PutBack time.Time

@@ -224,7 +224,7 @@ func (e *Extender) evaluate(
 			k.why, v.Request = NoAddressLeft, p.Request(k.host)
 			v.Refusal = ipam.Refuse(ipam.ReasonClaimConflict,
 				"an address of the claim is kept for the pod, and host %s cannot have it", k.host).
-				WithHint("let the pod run where its pool serves, or give the address up: bcsnetctl ip release ADDRESS")
+				WithHint("let the pod run on a host of its pool, or give the address up: bcsnetctl ip release ADDRESS")
 		}
 	}
 	for i, n := range nodes {

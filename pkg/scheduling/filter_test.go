@@ -56,7 +56,7 @@ func (f *fixture) FindLive(ctx context.Context, namespace, name, uid string) (wo
 	return f.Find(ctx, namespace, name, uid, netip.Addr{})
 }
 
-// newSite gives each rack so many addresses, or a pool that hands out nothing: 10.1.0.10 and on for hosts 192.0.1.x,
+// newSite gives each rack so many addresses, or a pool that allocates nothing: 10.1.0.10 and on for hosts 192.0.1.x,
 // 10.2.0.10 and on for 192.0.2.x.
 func newFixture(t *testing.T, addresses ...int) *fixture {
 	t.Helper()

@@ -126,9 +126,9 @@ func parseAuthority(certificate, key []byte) (a authority, err error) {
 	case !ok:
 		return a, errors.New("the key is not an ECDSA key")
 	case !private.PublicKey.Equal(a.cert.PublicKey):
-		return a, errors.New("the key is not that of the certificate")
+		return a, errors.New("the key does not belong to the certificate")
 	case !a.cert.IsCA:
-		return a, errors.New("the certificate is not that of a CA")
+		return a, errors.New("the certificate does not belong to a CA")
 	}
 	return a, nil
 }

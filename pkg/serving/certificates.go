@@ -170,7 +170,7 @@ func (c *Certificates) secret(ctx context.Context) (*corev1.Secret, error) {
 		}
 		t = &made
 	} else {
-		c.Log.Warn("the Secret of the CA is gone: it is made again with the same CA", "namespace", c.Namespace,
+		c.Log.Warn("the Secret of the CA is gone: it is created again with the same CA", "namespace", c.Namespace,
 			"secret", SecretName)
 	}
 	return c.objects.create(ctx, *t)

@@ -95,7 +95,7 @@ func (o *rbacWarmup) judge(r *http.Request, resp *http.Response) (*http.Response
 	_ = json.Unmarshal(body, &status) // for protobuf, the message is not needed
 	answer := respond(r, metav1.Status{
 		Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests,
-		Message: "the API server forbids what it permitted before, as it does until it has read the roles: " +
+		Message: "the API server forbids what it permitted before, until it has read the roles: " +
 			status.Message,
 		Details: &metav1.StatusDetails{RetryAfterSeconds: 1},
 	})

@@ -88,7 +88,7 @@ func Annotations() [annotations]Annotation {
 				"a Deployment they are a set that its pods share.", readAddresses},
 		{
 			ownPrefix + "pool", ownDialect, anywhere, fieldPool, "name of a BCSNetPool, or several: `blue,green`",
-			"The pool to draw from. Several are tried in this order; those of one network serve a request together, " +
+			"The pool to draw from. Several are tried in this order; pools of one network serve a request together, " +
 				"each family by the first that has an address.", readPools,
 		},
 		{
@@ -114,7 +114,7 @@ func Annotations() [annotations]Annotation {
 		},
 		{
 			ownPrefix + "ip-families", ownDialect, anywhere, fieldFamilies, "`IPv4`, `IPv6`, `IPv4,IPv6`, `IPv6,IPv4`",
-			"As `ipFamilies` of a Service: the first is that of a single address, and stands first " +
+			"As `ipFamilies` of a Service: the first is the family of a single address, and comes first " +
 				"in the answer. Without a " +
 				"policy, one is `SingleStack` and two are `RequireDualStack`.", readFamilies,
 		},

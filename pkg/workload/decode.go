@@ -60,7 +60,7 @@ const (
 func readObjectName(value string) (parsedValue, error) {
 	if problems := validation.IsDNS1123Subdomain(value); len(problems) > 0 {
 		return parsedValue{}, errors.New(
-			"it is no name of an object: lower case letters, digits, - and . in at most 253 characters")
+			"it is not the name of an object: lower case letters, digits, - and . in at most 253 characters")
 	}
 	return parsedValue{text: value}, nil
 }
@@ -78,7 +78,7 @@ func readPools(value string) (m parsedValue, err error) {
 		m.pools = append(m.pools, one.text)
 	}
 	if len(m.pools) > v1.MaxPoolsNamed {
-		return m, fmt.Errorf("it names %d pools, and %d are the most", len(m.pools), v1.MaxPoolsNamed)
+		return m, fmt.Errorf("it names %d pools: at most %d are allowed", len(m.pools), v1.MaxPoolsNamed)
 	}
 	return m, nil
 }
@@ -98,7 +98,8 @@ func readClaimName(value string) (parsedValue, error) {
 	}
 	if len(validation.IsDNS1123Label(namespace)) > 0 {
 		return parsedValue{}, errors.New(
-			"before the / it is no name of a namespace: lower case letters, digits and - in at most 63 characters")
+			"the part before the / is not the name of a namespace: lower case letters, digits and - in at most 63 " +
+				"characters")
 	}
 	if _, err := readObjectName(name); err != nil {
 		return parsedValue{}, err
@@ -124,7 +125,7 @@ func readOwnPolicy(value string) (parsedValue, error) {
 	case "timed":
 		return parsedValue{release: ReleaseTimed}, nil
 	}
-	return parsedValue{}, errors.New("there is no such policy: it is with-pod, immutable, never or timed")
+	return parsedValue{}, errors.New("there is no such policy; the policies are with-pod, immutable, never and timed")
 }
 
 func readGalaxyPolicy(value string) (parsedValue, error) {
@@ -132,7 +133,7 @@ func readGalaxyPolicy(value string) (parsedValue, error) {
 	case "immutable", "never":
 		return readOwnPolicy(value)
 	}
-	return parsedValue{}, errors.New("there is no such policy: it is immutable, never or empty")
+	return parsedValue{}, errors.New("there is no such policy; it is immutable, never or empty")
 }
 
 func readFixedIP(value string) (parsedValue, error) {
@@ -154,7 +155,7 @@ func readDuration(value string, longest time.Duration) (parsedValue, error) {
 	d, err := time.ParseDuration(value)
 	switch {
 	case err != nil:
-		return parsedValue{}, errors.New("it is no duration: write one like 48h or 1h30m")
+		return parsedValue{}, errors.New("it is not a duration: write one like 48h or 1h30m")
 	case d < leastKeep || d > longest:
 		return parsedValue{}, fmt.Errorf("a duration is 1s at least and %.0fh at most", longest.Hours())
 	}
@@ -306,7 +307,7 @@ func readKeeperPool(value string) (parsedValue, error) {
 		case err != nil:
 			return parsedValue{}, err
 		case i > 0 && mask != m.mask:
-			return parsedValue{}, fmt.Errorf("the mask of %s differs from that of the addresses before it", entry)
+			return parsedValue{}, fmt.Errorf("the mask of %s differs from the mask of the addresses before it", entry)
 		case i > 0 && a.Is4() != ranges[0].From().Is4():
 			return parsedValue{}, errors.New("it mixes IPv4 and IPv6")
 		}

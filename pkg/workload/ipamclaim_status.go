@@ -39,7 +39,7 @@ func (o *Owners) IPAMClaimFields(ctx context.Context) (IPAMClaimFields, error) {
 	switch err := o.get(ctx, path, &crd); {
 	case apierrors.IsForbidden(err):
 		if seen := o.fields.Load(); seen == nil {
-			o.log.Warn("the CRD of IPAMClaims cannot be read: their status shows addresses alone; see "+
+			o.log.Warn("the CRD of IPAMClaims cannot be read: their status shows only addresses; see "+
 				"config/ipamclaims", "error", err)
 		}
 	case err != nil:

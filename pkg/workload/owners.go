@@ -91,7 +91,7 @@ func NewOwners(cfg *rest.Config, h *http.Client, now func() time.Time, log *slog
 
 // Reasons why an object is not available. Retrying does not help with either.
 var (
-	errGone = errors.New("it does not exist any more")
+	errGone = errors.New("it no longer exists")
 	// errKindGone is also an errGone.
 	errKindGone = fmt.Errorf("the API server does not serve its kind: %w", errGone)
 	errDenied   = errors.New("the controller may not read it")

@@ -106,7 +106,7 @@ func (b *policyBuilder) read(level Level, object string, values map[string]strin
 		var err error
 		if s.parsedValue, err = b.readings.of(t.Annotation, t.value); err != nil {
 			return ipam.Refuse(ipam.ReasonInvalidAnnotation, "%s: %s", s, clipMiddle(err.Error())).
-				WithHint("mend or remove the annotation; annotations in the documentation lists all")
+				WithHint("correct or remove the annotation; all are listed in annotations in the documentation")
 		}
 		if t.Field != fieldSets || len(s.sets) > 0 { // arguments may ask for no address
 			b.all = append(b.all, s)

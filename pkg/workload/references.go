@@ -41,7 +41,7 @@ func references(annotations map[string]string) (all []Reference, problem string)
 		}
 		var elements []element
 		if err := json.Unmarshal([]byte(text), &elements); err != nil {
-			return nil, fmt.Sprintf("annotation %s is no JSON list of networks: %v", key, err)
+			return nil, fmt.Sprintf("annotation %s is not a JSON list of networks: %v", key, err)
 		}
 		for i, e := range elements {
 			first := key == defaultNetworkAnnotation
@@ -65,7 +65,7 @@ func (p Pod) reference() (ref Reference, ok bool, refusal *ipam.Refusal) {
 	refuse := func(format string, args ...any) (Reference, bool, *ipam.Refusal) {
 		return Reference{}, false, ipam.Refuse(ipam.ReasonInvalidAnnotation, "pod %s/%s: %s", p.Namespace, p.Name,
 			fmt.Sprintf(format, args...)).
-			WithHint("mend annotation %s of the pod, or of what makes it", networksAnnotation)
+			WithHint("correct annotation %s of the pod, or of its owner", networksAnnotation)
 	}
 	if p.ReferenceProblem != "" {
 		return refuse("%s", p.ReferenceProblem)
@@ -76,7 +76,7 @@ func (p Pod) reference() (ref Reference, ok bool, refusal *ipam.Refusal) {
 	}
 	ref = p.References[at]
 	if len(validation.IsDNS1123Subdomain(ref.Claim)) > 0 {
-		return refuse("%s %q of interface %s is no name of an object", ReferenceField, clip(ref.Claim), ref.IfName)
+		return refuse("%s %q of interface %s is not the name of an object", ReferenceField, clip(ref.Claim), ref.IfName)
 	}
 	for _, r := range p.References {
 		switch {
@@ -84,7 +84,7 @@ func (p Pod) reference() (ref Reference, ok bool, refusal *ipam.Refusal) {
 			return refuse("its networks name two IPAMClaims for interface %s: %s and %s", r.IfName, clip(ref.Claim),
 				clip(r.Claim))
 		case r.IfName != ref.IfName && r.Claim == ref.Claim:
-			return refuse("its networks name IPAMClaim %s for two interfaces, %s and %s: each takes one of its own",
+			return refuse("its networks name IPAMClaim %s for two interfaces, %s and %s: each needs its own claim",
 				r.Claim, clip(ref.IfName), clip(r.IfName))
 		}
 	}

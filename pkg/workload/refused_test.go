@@ -31,7 +31,7 @@ func TestRefused(t *testing.T) {
 		"no time at all":        {deployment().on(notes{ownKeep: "0s"}), nil, ipam.ReasonInvalidAnnotation, []string{"1s"}},
 		"absurd duration":       {deployment().on(notes{fixedIP: "fixed-ip", keepFixed: "501h"}), nil, ipam.ReasonInvalidAnnotation, []string{"501h", "500h"}},
 		"absurd duration, ours": {deployment().on(notes{ownKeep: "9000h"}), nil, ipam.ReasonInvalidAnnotation, []string{"8760h"}},
-		"overflow":              {deployment().on(notes{ownKeep: "99999999999h"}), nil, ipam.ReasonInvalidAnnotation, []string{"no duration"}},
+		"overflow":              {deployment().on(notes{ownKeep: "99999999999h"}), nil, ipam.ReasonInvalidAnnotation, []string{"not a duration"}},
 		"no JSON":               {deployment().on(notes{galaxyArgs: `{"request_ip_range":[["10.0.0.2"]`}), nil, ipam.ReasonInvalidAnnotation, []string{galaxyArgs, "JSON"}},
 		"other JSON":            {deployment().on(notes{galaxyArgs: `{"request_ip_range":"10.0.0.2"}`}), nil, ipam.ReasonInvalidAnnotation, []string{"request_ip_range"}},
 		"no range":              {deployment().on(notes{galaxyArgs: `{"request_ip_range":[["10.0.0.9~10.0.0.2"]]}`}), nil, ipam.ReasonInvalidAnnotation, []string{"reversed"}},

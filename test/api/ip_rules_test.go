@@ -95,7 +95,7 @@ func TestIPRules(t *testing.T) {
 		"Active by an owner":    {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{Status: v1.IPActive, Owner: "vm-7", Host: "2001:db8::11"})},
 		"Active by a pod":       {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{Status: v1.IPActive, PodUID: "u1", Host: "10.0.0.11"})},
 		"Active by nobody": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{Status: v1.IPActive}), want: []string{
-			"status.containerID: Required value: an Active address has a holder: set containerID, podUID for a pod whose container is not known, or owner for a holder that is no pod",
+			"status.containerID: Required value: an Active address has a holder: set containerID, podUID for a pod whose container is not known, or owner for a holder that is not a pod",
 		}},
 		"Reserved by nobody": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{Status: v1.IPReserved})},
 		"status of another word": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{Status: "active"}), want: []string{

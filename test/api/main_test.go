@@ -89,7 +89,7 @@ const (
 	notEntry = "must be an IPv4 or IPv6 address, a range a-b or a~b of two addresses of one family, or a CIDR, " +
 		"without blanks"
 	notNamespace = "must be the name of a namespace: lower-case letters, digits and -, with a letter or digit at both ends"
-	notName      = "is not that of an address: IPv4 as in 10.0.0.20, IPv6 in full with - for :, as in " +
+	notName      = "is not the name of an address: IPv4 as in 10.0.0.20, IPv6 in full with - for :, as in " +
 		"2001-0db8-0000-0000-0000-0000-0000-0020"
 	unchecked = "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; " +
 		"correct the existing errors to complete validation"

@@ -99,7 +99,7 @@ func TestWorkloadThatDoesNotAnswer(t *testing.T) {
 	controlplane.EventuallyWithin(t, patience, func() error { return is("10.1.0.71", v1.IPAvailable) })
 	says(
 		"WorkloadUnknown",
-		"what Deployment collect/silent needs is not known, and nothing is given back on its account: ")
+		"what Deployment collect/silent needs is not known, and nothing is released on its account: ")
 	if err := is("10.1.0.70", v1.IPReserved); err != nil {
 		t.Error(err)
 	}

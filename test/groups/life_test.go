@@ -191,7 +191,7 @@ func TestGroupsThatDoNotFit(t *testing.T) {
 	lab := s.NewPool("fits-lab", func(s *v1.BCSNetPoolSpec) { s.Parent, s.Hosts, s.Network = "fits", nil, "lab" },
 		"10.62.0.22")
 	s.WantCondition(lab, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonInvalidParent,
-		"its network lab is not fits, that of parent fits")
+		"its network lab is not fits, the network of parent fits")
 	s.Edit(lab, func(s *v1.BCSNetPoolSpec) { s.Network = "" })
 	s.WantReady(lab)
 	s.WantStatus(parent, 7, 7, 0)

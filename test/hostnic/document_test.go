@@ -79,7 +79,7 @@ func TestLastGoodState(t *testing.T) {
 		`{"test":"4100-172-16-3-0-26"}`: `ipam format error: "test": json: cannot unmarshal string into Go value of type []string`,
 		`{"test":["4100-172-16-3-0-26"],"abc":["4100-172-16-3-0-26"]}`: "subnet 4100-172-16-3-0-26 was assigned to namespaces (test abc) " +
 			"which was not allowed; the blocks stay as they are",
-		strings.Repeat("[", 500000): "ipam format error: it is no JSON object of lists",
+		strings.Repeat("[", 500000): "ipam format error: it is not a JSON object of lists",
 	} {
 		s.says(document)
 		s.told(v1.ReasonHostnicConfigRefused, words)

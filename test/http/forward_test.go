@@ -331,8 +331,7 @@ func TestForwardPlainHTTP(t *testing.T) {
 	i := g.start(account(t, shared.cluster))
 	controlplane.Eventually(t, func() error {
 		info := i.caller().info(t)
-		if want := "the leader's URL http://192.0.2.1:8090 is plain HTTP to another machine, as a release before this one " +
-			"has it"; info.Forwarding.Reason != want {
+		if want := "the leader's URL http://192.0.2.1:8090 is plain HTTP to another machine, which an earlier release uses"; info.Forwarding.Reason != want {
 			return fmt.Errorf("%+v", info)
 		}
 		return nil

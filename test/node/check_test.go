@@ -53,7 +53,7 @@ func TestCheckNodes(t *testing.T) {
 	t.Run("a node with a wrong configuration", func(t *testing.T) {
 		c.misconfigure(t, x.Node("n2"))
 		seen := c.wantExit(t, 3, c.command(t, "n1", "n2"))
-		c.wantFinding(t, seen, "n2", "address", "acts for its own node alone, whose addresses are 192.168.77.12")
+		c.wantFinding(t, seen, "n2", "address", "acts only for its own node, whose addresses are 192.168.77.12")
 		c.wantFinding(t, seen, "n1", "", "")
 		c.wantNothingBehind(t)
 	})

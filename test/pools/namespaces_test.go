@@ -162,7 +162,7 @@ func TestNamespaceSelector(t *testing.T) {
 	}
 	ready(open, "20 addresses for 1 host")
 	ready(gold, "bound to no namespace at present: its selector matches none")
-	ready(store, "serves only who names it")
+	ready(store, "serves only requests that name it")
 
 	rich, poor := tenant{t, "rich"}, tenant{t, "poor"}
 	rich.make("gold")
@@ -187,7 +187,7 @@ func TestNamespaceSelector(t *testing.T) {
 	rich.label("gold")
 	ready(gold, "bound to 1 namespace")
 	rich.gets("c", "10.161.")
-	const why = "namespace rich draws from its own alone"
+	const why = "namespace rich draws only from its own pools"
 	if a := rich.ask("d"); a.Reason != "PoolExhausted" || !strings.Contains(a.Message, why) ||
 		!strings.Contains(a.Message, "pool tenants-gold") {
 		t.Errorf("its own is full: %+v", a)

@@ -113,7 +113,7 @@ func get(ctx context.Context, url string, out io.Writer) error {
 func arp(ctx context.Context, device, address string, out io.Writer) error {
 	addr, err := netip.ParseAddr(address)
 	if err != nil || !addr.Is4() {
-		return fmt.Errorf("%q is no IPv4 address", address)
+		return fmt.Errorf("%q is not an IPv4 address", address)
 	}
 	ctx, stop := context.WithTimeout(ctx, time.Second)
 	defer stop()

@@ -28,7 +28,7 @@ func AddReason(cmd *cobra.Command, reason *string) {
 func CheckText(flag, text string, limit int) error {
 	switch {
 	case len(text) > limit:
-		return Usagef("%s is %d bytes long, and %d is the most", flag, len(text), limit).WithHint("shorten it")
+		return Usagef("%s is %d bytes long: at most %d are allowed", flag, len(text), limit).WithHint("shorten it")
 	case strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }):
 		return Usagef("%s has characters that cannot be printed", flag).WithHint("write it in one line of text")
 	}

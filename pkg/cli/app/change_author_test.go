@@ -9,7 +9,7 @@ import (
 func TestCheckText(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "rack 7, Köln": "", strings.Repeat("x", 80): "",
-		strings.Repeat("x", 81): "--reason is 81 bytes long, and 80 is the most",
+		strings.Repeat("x", 81): "--reason is 81 bytes long: at most 80 are allowed",
 		"a\nb":                  "--reason has characters that cannot be printed",
 		"\x1b[31mred":           "--reason has characters that cannot be printed",
 		"a\xff":                 "--reason has characters that cannot be printed",

@@ -16,7 +16,8 @@ func (s *App) Confirm(ctx context.Context, yes bool, question string) error {
 		return nil
 	}
 	if !terminal.Is(s.In) {
-		return Usagef("standard input is no terminal to ask on").WithHint("to go on without a question: --yes")
+		return Usagef("cannot ask for confirmation: standard input is not a terminal").
+			WithHint("to go on without a question: --yes")
 	}
 	fmt.Fprintf(s.ErrOut, "%s [y/N] ", question)
 	line, err := s.readLine(ctx, bufio.NewReader(s.In))

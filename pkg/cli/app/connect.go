@@ -29,8 +29,8 @@ func (s *App) Connect() (*rest.Config, error) {
 	}
 	if limit := *s.Flags.Timeout; limit != "" {
 		if _, err := clientcmd.ParseTimeout(limit); err != nil {
-			return nil, Usagef("--request-timeout %q is no time",
-				limit).WithHint("write it as 30s or 2m; 0 is no limit")
+			return nil, Usagef("--request-timeout %q is not a time",
+				limit).WithHint("write it as 30s or 2m; 0 means no limit")
 		}
 	}
 	cfg, err := s.Flags.ToRESTConfig()
@@ -50,8 +50,8 @@ func (s *App) Connect() (*rest.Config, error) {
 	return cfg, nil
 }
 
-// AsBearer returns a copy of the call that authenticates by the token alone, without the user's own rights. Connect
-// must have been called. It sends no request.
+// AsBearer returns a copy of the call that authenticates only by the token, without the user's own rights. Connect must
+// have been called. It sends no request.
 func (s *App) AsBearer(token string) *App {
 	as := *s
 	as.Config, as.user = rest.AnonymousClientConfig(s.Config), nil

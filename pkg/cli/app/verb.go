@@ -16,10 +16,10 @@ type Verb interface {
 	Run(ctx context.Context) error
 }
 
-// Complete serves verbs without arguments, which embed App.
+// Complete does nothing, for verbs without arguments, which embed App.
 func (s *App) Complete([]string) error { return nil }
 
-// Validate serves verbs whose flags need no check, which embed App.
+// Validate returns nil, for verbs whose flags need no check, which embed App.
 func (s *App) Validate() error { return nil }
 
 // Runs returns the RunE of a verb.

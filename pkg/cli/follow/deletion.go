@@ -67,7 +67,7 @@ func (d *Deletion) Run(ctx context.Context, s *app.App, all []Doomed) error {
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%s was not deleted: %w", o.title(), err))
 		case s.DryRun != app.DryRunNone && o.Waits > 0:
-			s.Say.Done("%s would %s, and be gone once %s %s released", o.title(), o.Stops,
+			s.Say.Done("%s would %s, and would be deleted once %s %s released", o.title(), o.Stops,
 				humanize.Plural(o.Waits, "address"), humanize.OneOr(o.Waits, "is", "are"))
 		case s.DryRun != app.DryRunNone:
 			s.Say.Done("%s deleted", o.title())

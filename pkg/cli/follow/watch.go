@@ -22,10 +22,10 @@ import (
 // watchHelp is the help text about --watch.
 const watchHelp = `
 
-With --watch the list stays: a terminal shows it as it changes, and where it has
-no room for all, what changed last comes first; q or Ctrl-C ends it, which is
-exit code 0. Elsewhere every change is one more line, whose EVENT says whether
-it was ADDED, MODIFIED or DELETED, or one more object with -o json and the like.`
+With --watch the command keeps running. A terminal shows the list as it changes;
+if the list is too long, the newest changes come first. q or Ctrl-C ends it with
+exit code 0. If the output is not a terminal, each change is a line, and its
+EVENT says ADDED, MODIFIED or DELETED; with -o json and the like, an object.`
 
 // AddWatch adds the flag --watch to a list.
 func AddWatch(o *printer.Output, cmd *cobra.Command) {

@@ -165,10 +165,10 @@ func changedMeanwhile(ctx context.Context, s *app.App, leases *store.Client, was
 	case now[0].State == lease.Available:
 		return nil
 	case was.IsQuarantined():
-		return app.Refuse(app.ReasonLeaseChanged, "it is quarantined no more, and not free either").
+		return app.Refuse(app.ReasonLeaseChanged, "it is no longer quarantined, and not free either").
 			WithHint("see who has it now: bcsnetctl ip describe %s", was.Addr)
 	case was.State == lease.Reserved:
-		return app.Refuse(app.ReasonLeaseChanged, "it is not kept for claim %s any more", was.Claim).
+		return app.Refuse(app.ReasonLeaseChanged, "it is no longer kept for claim %s", was.Claim).
 			WithHint("see who has it now: bcsnetctl ip describe %s", was.Addr)
 	case now[0].State == lease.Reserved:
 		return app.Refuse(app.ReasonLeaseChanged, "%s gave it up meanwhile, and it is reserved now", was.Who()).
@@ -218,7 +218,7 @@ func Announce(s *app.App, all []Ending) {
 		}
 	}
 	if n := len(losers); n > 0 {
-		s.Say.Warn("among them those of %s: %s", humanize.OneOr(n, "a pod that lives", humanize.Plural(n, "pod")+
+		s.Say.Warn("among them addresses of %s: %s", humanize.OneOr(n, "a pod that lives", humanize.Plural(n, "pod")+
 			" that live"), strings.Join(losers, ", "))
 	}
 }

@@ -102,7 +102,7 @@ func NoPool(outside []netip.Addr, why *ipam.Refusal) app.Several {
 	case 1:
 		return app.Several{why}
 	default:
-		return app.Several{app.Refuse(ipam.ReasonAddressNotInPool, "%s no pool hands out: %s",
+		return app.Several{app.Refuse(ipam.ReasonAddressNotInPool, "no pool has these %s: %s",
 			humanize.Plural(len(outside), "address"), resource.Spell(ipaddr.SetOfAddrs(outside...))).
 			WithHint("see what pools have: bcsnetctl pool list")}
 	}

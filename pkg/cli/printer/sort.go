@@ -47,7 +47,7 @@ func fieldPath(text string) (*jsonpath.JSONPath, error) {
 	}
 	bare = strings.TrimPrefix(bare, ".")
 	if bare == "" || !regexp.MustCompile(`^[^{}]+$`).MatchString(bare) {
-		return nil, fmt.Errorf("it is no field such as .metadata.name")
+		return nil, fmt.Errorf("it is not a field such as .metadata.name")
 	}
 	path := jsonpath.New("field").AllowMissingKeys(true)
 	return path, path.Parse("{." + bare + "}")

@@ -56,7 +56,7 @@ func ClaimPolicyText(c *v1.BCSNetIPClaim) string {
 func PolicyText(policy v1.ReleasePolicy, keep *metav1.Duration, owned bool) string {
 	switch policy := cmp.Or(policy, v1.ReleaseImmutable); policy {
 	case v1.ReleaseWithPod:
-		return string(policy) + ": an address goes back to its pool when its pod ends"
+		return string(policy) + ": an address returns to its pool when its pod ends"
 	case v1.ReleaseNever:
 		return string(policy) + ": addresses are kept until they are released by hand"
 	case v1.ReleaseTimed:
@@ -69,10 +69,10 @@ func PolicyText(policy v1.ReleasePolicy, keep *metav1.Duration, owned bool) stri
 	default:
 		if !owned {
 			return string(policy) +
-				": addresses are kept until they are released by hand, for no workload says how many are needed"
+				": addresses are kept until they are released by hand, because no workload says how many are needed"
 		}
 		return string(policy) +
-			": addresses are kept while the workload needs them; scaling down and its end give them back"
+			": addresses are kept while the workload needs them; they are released when it scales down or ends"
 	}
 }
 
@@ -90,7 +90,7 @@ func SizeText(c *v1.BCSNetIPClaim) string {
 	}
 	text := humanize.Plural(int64(*c.Spec.Replicas), "address")
 	if c.Spec.Surge > 0 {
-		text += fmt.Sprintf(", and %d more for a while", c.Spec.Surge)
+		text += fmt.Sprintf(", and %d more temporarily (surge)", c.Spec.Surge)
 	}
 	return text + ahead
 }

@@ -51,7 +51,7 @@ func FindHost(ctx context.Context, s *app.App, word string) (*FoundHost, error) 
 	nodes, err := ListNodes(ctx, s)
 	if err != nil {
 		h.Blind = true
-		s.Say.Warn("nodes cannot be read, so it is unknown whether the host is one: %v", err)
+		s.Say.Warn("nodes cannot be read, so it is unknown whether the host is a node: %v", err)
 	}
 	if len(nodes) == 0 {
 		h.Blind = true // without any node, nothing is known of this host

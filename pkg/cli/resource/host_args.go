@@ -81,7 +81,7 @@ func readLinesOf(s *app.App, name string) ([]string, error) {
 // Validate sorts the words into IPs of hosts and names of nodes. typed is the number of arguments.
 func (h *HostArgs) Validate(typed int) (err error) {
 	if typed+len(h.files)+len(h.Nodes) == 0 && h.selector == "" {
-		return app.Usagef("name hosts, or --node, --selector or -f")
+		return app.Usagef("no hosts are named: give HOST arguments, --node, --selector or -f")
 	}
 	if _, err := labels.Parse(h.selector); err != nil {
 		return app.Usagef("--selector %q: %v", h.selector, err)

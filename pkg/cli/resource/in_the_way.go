@@ -83,9 +83,9 @@ func ClaimHolder(l lease.Lease) string {
 
 // RetainedByClaim returns the error for reserving or unreserving an address that a claim keeps.
 func RetainedByClaim(l lease.Lease) *app.Failure {
-	return app.Refuse(app.ReasonAddressKept, "address %s of pool %s is reserved, not by hand: %s", l.Addr, l.Pool,
+	return app.Refuse(app.ReasonAddressKept, "address %s of pool %s is not a reservation: %s", l.Addr, l.Pool,
 		RetainedText(l)).
-		WithHint("to give it back to its pool: bcsnetctl ip release %s", l.Addr)
+		WithHint("to return it to its pool: bcsnetctl ip release %s", l.Addr)
 }
 
 // StayRetained counts the released addresses that claims keep; empty if there are none.

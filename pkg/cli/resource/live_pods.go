@@ -279,7 +279,7 @@ func GoneHolders(ctx context.Context, s *app.App, all []lease.Lease) (text, next
 	text = fmt.Sprintf("%s held for pods that are gone, %d of them on host %s",
 		humanize.OneOr(held, "1 address is", fmt.Sprintf("%d addresses are", held)), hosts[most], AddrText(most))
 	if n, ok := Table(nodes).Best(most); !ok || !n.Ready {
-		return text, fmt.Sprintf("host %s is no ready node; if its machine is off: bcsnetctl release-host %s", most,
+		return text, fmt.Sprintf("host %s is not a Ready node; if its machine is off: bcsnetctl release-host %s", most,
 			most), nil
 	}
 	return text, "see them, and release them: bcsnetctl doctor --only leaks --fix", nil

@@ -70,7 +70,7 @@ func (o *Outdated) in(columns []printer.Column[lease.Lease]) []printer.Column[le
 	return slices.Insert(columns, len(columns)-1, printer.Column[lease.Lease]{Name: "OUTDATED", Cell: o.text})
 }
 
-// Remark notes how many leases have settings of unknown age.
+// Remark notes how many leases have unknown settings.
 func (o *Outdated) Remark(s *app.App) {
 	if o == nil {
 		return
@@ -84,14 +84,14 @@ func (o *Outdated) Remark(s *app.App) {
 	}
 }
 
-// UnknownGiven says that n addresses have settings of unknown age.
+// UnknownGiven says that n addresses have unknown settings.
 func UnknownGiven(n int) string {
-	return fmt.Sprintf("of %s in use it is not known what %s given", humanize.Plural(n, "address"),
+	return fmt.Sprintf("for %s in use the settings that %s given are unknown", humanize.Plural(n, "address"),
 		humanize.OneOr(n, "it was", "they were"))
 }
 
-// OutdatedText counts outdated leases by setting: "3 leases were given something else: VLAN (3), MTU (1)". It is empty
-// if there are none.
+// OutdatedText counts outdated leases by setting: "3 leases have other settings than the pool: VLAN (3), MTU (1)". It
+// is empty if there are none.
 func OutdatedText(o *lease.Outdated) string {
 	if o == nil || o.Leases == 0 {
 		return ""
@@ -102,8 +102,8 @@ func OutdatedText(o *lease.Outdated) string {
 			parts = append(parts, fmt.Sprintf("%s (%d)", SettingWord(name), n))
 		}
 	}
-	text := humanize.Plural(o.Leases, "lease") + humanize.OneOr(o.Leases, " was", " were") + " given something else: " +
-		strings.Join(parts, ", ")
+	text := humanize.Plural(o.Leases, "lease") + humanize.OneOr(o.Leases, " has", " have") +
+		" other settings than the pool: " + strings.Join(parts, ", ")
 	if o.Unknown > 0 {
 		text += "; " + UnknownGiven(o.Unknown)
 	}

@@ -41,7 +41,7 @@ func clusterAPI(resource string) []schema.GroupVersionResource {
 	}
 }
 
-// OwnerStates reads the objects that own some leases, by the owner. Leases of pods, and of owners that are no objects,
+// OwnerStates reads the objects that own some leases, by the owner. Leases of pods, and of owners that are not objects,
 // have none.
 func OwnerStates(ctx context.Context, s *app.App, all []lease.Lease) map[string]OwnerState {
 	states, addrs := map[string]OwnerState{}, map[string][]netip.Addr{}
@@ -95,7 +95,7 @@ func (o *OwnerState) read(ctx context.Context, c dynamic.Interface) {
 		}
 		switch o.Exists, o.Text = true, "exists"; {
 		case o.Kind == workload.OwnerService && !wantsAddress(u):
-			o.Exists, o.Text = false, "is no LoadBalancer of our class"
+			o.Exists, o.Text = false, "is not a LoadBalancer of our class"
 		case u.GetDeletionTimestamp() != nil:
 			o.Text = "is being deleted"
 		}

@@ -68,7 +68,7 @@ func moment(flag, text string, now time.Time) (time.Time, error) {
 		ago = time.Duration(days) * 24 * time.Hour
 	}
 	if err != nil || ago < 0 {
-		return time.Time{}, app.Usagef("--%s %q is no time", flag, text).
+		return time.Time{}, app.Usagef("--%s %q is not a time", flag, text).
 			WithHint("write how long ago, as 24h or 7d, or a time as %s", fmt.Sprint(now.UTC().Format(time.RFC3339)))
 	}
 	return now.Add(-ago), nil

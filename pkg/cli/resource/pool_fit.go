@@ -150,7 +150,7 @@ func (f *Fit) misfit(name string) error {
 	if f.spoilt(name) {
 		refusal := app.Refuse(app.ReasonInvalidParent, "pool %s: %s", name, p.Problem)
 		if p.InOtherNetwork(f.is[p.Parent]) {
-			return refusal.WithHint("leave its network out: it is that of pool %s", p.Parent)
+			return refusal.WithHint("leave its network out: it has the network of pool %s", p.Parent)
 		}
 		return refusal.WithHint("see what the parent has: bcsnetctl inspect pool %s", p.Parent)
 	}
@@ -170,7 +170,7 @@ func (f *Fit) misfit(name string) error {
 	}
 	first := f.is[others[0]]
 	refusal := app.Refuse(app.ReasonInvalidParent,
-		"pool %s cannot change so, for it would leave %s %s without addresses: %s",
+		"pool %s cannot be changed in this way, because %s %s would lose addresses: %s",
 		name, humanize.OneOr(len(others), "pool", "pools"), humanize.List(others), first.Problem)
 	if first.InOtherNetwork(p) {
 		return refusal.WithHint("take the network out of that one first, which then has its parent's: bcsnetctl pool "+

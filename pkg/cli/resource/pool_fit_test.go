@@ -53,12 +53,12 @@ func TestFit(t *testing.T) {
 		"all of it": {
 			[]ipam.Pool{net}, []ipam.Pool{fitPool("web", "net", "10.0.0.10-10.0.0.99", fresh)},
 			"pool web: bad ip-pool 10.0.0.10-10.0.0.99, EPG ip-pool must be a subset of network 10.0.0.0/24: " +
-				"it is all that parent net has",
+				"it has all addresses of parent net",
 		},
 		"another subnet": {
 			[]ipam.Pool{net}, []ipam.Pool{fitPool("web", "net", "10.0.0.20", fresh, otherNet)},
 			"pool web: bad ip-pool 10.0.0.20, EPG ip-pool must be a subset of network 10.0.0.0/24: " +
-				"its net and mask, 10.0.0.0/25, are not those of parent net",
+				"its net and mask, 10.0.0.0/25, differ from parent net",
 		},
 		"more than it can be split into": {
 			[]ipam.Pool{fine}, []ipam.Pool{tooMany},
@@ -81,18 +81,18 @@ func TestFit(t *testing.T) {
 		},
 		"an older group grows over a younger one": {
 			[]ipam.Pool{net, fitPool("a", "net", "10.0.0.30"), web}, []ipam.Pool{fitPool("a", "net", "10.0.0.29-10.0.0.30")},
-			"pool a cannot change so, for it would leave pool web without addresses: " +
+			"pool a cannot be changed in this way, because pool web would lose addresses: " +
 				"10.0.0.29 is also in pool a, a child of parent net that comes first: children never overlap",
 		},
 		"the parent shrinks under it": {
 			[]ipam.Pool{net, web}, []ipam.Pool{fitPool("net", "", "10.0.0.10-10.0.0.25")},
-			"pool net cannot change so, for it would leave pool web without addresses: bad ip-pool 10.0.0.20-10.0.0.29, " +
+			"pool net cannot be changed in this way, because pool web would lose addresses: bad ip-pool 10.0.0.20-10.0.0.29, " +
 				"EPG ip-pool must be a subset of network 10.0.0.0/24: parent net does not have 10.0.0.26-10.0.0.29",
 		},
 		"the parent shrinks to it": {
 			[]ipam.Pool{net, web}, []ipam.Pool{fitPool("net", "", "10.0.0.20-10.0.0.29")},
-			"pool net cannot change so, for it would leave pool web without addresses: bad ip-pool 10.0.0.20-10.0.0.29, " +
-				"EPG ip-pool must be a subset of network 10.0.0.0/24: it is all that parent net has",
+			"pool net cannot be changed in this way, because pool web would lose addresses: bad ip-pool 10.0.0.20-10.0.0.29, " +
+				"EPG ip-pool must be a subset of network 10.0.0.0/24: it has all addresses of parent net",
 		},
 		"the parent shrinks beside it": {[]ipam.Pool{net, web}, []ipam.Pool{fitPool("net", "", "10.0.0.15-10.0.0.99")}, ""},
 		"the parent shrinks and so it does": {
@@ -107,12 +107,12 @@ func TestFit(t *testing.T) {
 		},
 		"a group is split off a split pool": {
 			[]ipam.Pool{split}, []ipam.Pool{fitPool("web", "net", "10.0.0.20-10.0.0.29", fresh)},
-			"pool web: it is no block of pool net: availableIPs of a block are one CIDR of length 28, its blockSize",
+			"pool web: it is not a block of pool net: availableIPs of a block are one CIDR of length 28, its blockSize",
 		},
 		"a block": {[]ipam.Pool{split}, []ipam.Pool{block}, ""},
 		"a parent of groups is split": {
 			[]ipam.Pool{net, web}, []ipam.Pool{fitPool("net", "", "10.0.0.10-10.0.0.99", cut)},
-			"pool net cannot change so, for it would leave pool web without addresses: it is no block of pool net: " +
+			"pool net cannot be changed in this way, because pool web would lose addresses: it is not a block of pool net: " +
 				"availableIPs of a block are one CIDR of length 28, its blockSize",
 		},
 		"a split pool grows": {[]ipam.Pool{split, block}, []ipam.Pool{fitPool("net", "", "10.0.0.0/24", cut)}, ""},

@@ -27,10 +27,10 @@ func CheckGroup(all []Pool, name string) error {
 		switch {
 		case p.Name != name || IsGroup(p):
 		case p.Spec.Parent != "":
-			return app.Refuse(app.ReasonNoGroup, "pool %s is no group but a block of pool %s", name, p.Spec.Parent).
+			return app.Refuse(app.ReasonNoGroup, "pool %s is not a group but a block of pool %s", name, p.Spec.Parent).
 				WithHint("write pool in place of group")
 		default:
-			return app.Refuse(app.ReasonNoGroup, "pool %s is no group: it has no parent", name).
+			return app.Refuse(app.ReasonNoGroup, "pool %s is not a group: it has no parent", name).
 				WithHint("write pool in place of group; the groups have a PARENT: bcsnetctl pool list -o wide")
 		}
 	}

@@ -11,11 +11,11 @@ func TestSource(t *testing.T) {
 	for want, marks := range map[string]map[string]string{
 		"ConfigMap ":       nil,
 		"ConfigMap n/fips": {v1.FloatingIPConfigAnnotation: "n/fips"},
-		"ConfigMap n/fips, which has it no more: the pool goes when none of its addresses is held": {
+		"ConfigMap n/fips, which no longer has it: the pool is deleted when none of its addresses is held": {
 			v1.FloatingIPConfigAnnotation: "n/fips", v1.FloatingIPGoneAnnotation: "true",
 		},
 		"ConfigMap n/blocks": {v1.HostnicConfigAnnotation: "n/blocks"},
-		"ConfigMap n/blocks, which does not give it to its namespace any more: the block goes when nothing is in it": {
+		"ConfigMap n/blocks, which no longer gives it to its namespace: the block is deleted when it is empty": {
 			v1.HostnicConfigAnnotation: "n/blocks", v1.HostnicGoneAnnotation: "true",
 		},
 	} {

@@ -143,9 +143,9 @@ func SourceText(p Pool) string {
 	text := "ConfigMap " + SourceOf(p)
 	switch {
 	case p.Annotations[v1.HostnicGoneAnnotation] != "":
-		text += ", which does not give it to its namespace any more: the block goes when nothing is in it"
+		text += ", which no longer gives it to its namespace: the block is deleted when it is empty"
 	case p.Annotations[v1.FloatingIPGoneAnnotation] != "":
-		text += ", which has it no more: the pool goes when none of its addresses is held"
+		text += ", which no longer has it: the pool is deleted when none of its addresses is held"
 	}
 	return text
 }

@@ -146,14 +146,14 @@ func (a *Addition) usable(p *v1.BCSNetPool, e Entry) error {
 	}
 	reasons := strings.Join(why, ", ")
 	if len(plan.Usable.Ranges()) == 0 {
-		return app.Refuse(app.ReasonAddressNotUsable, "%s would never be handed out: %s of pool %s", e.Text, reasons,
+		return app.Refuse(app.ReasonAddressNotUsable, "%s would never be allocated: %s of pool %s", e.Text, reasons,
 			p.Name)
 	}
-	a.Warnings = append(a.Warnings, fmt.Sprintf("not all of %s will be handed out: %s", e.Text, reasons))
+	a.Warnings = append(a.Warnings, fmt.Sprintf("not all of %s will be allocated: %s", e.Text, reasons))
 	return nil
 }
 
 func invalidPool(name string, err error) error {
 	return app.Refuse(app.ReasonPoolInvalid, "the spec of pool %s cannot be used: %v", name, err).
-		WithHint("mend it: bcsnetctl pool edit %s", name)
+		WithHint("correct it: bcsnetctl pool edit %s", name)
 }

@@ -68,7 +68,7 @@ func ParseSets(args []string) ([]netip.Addr, error) {
 // NotTooMany refuses more than maxBulk addresses.
 func NotTooMany(n uint64) error {
 	if n > maxBulk {
-		return app.Usagef("these are %s, and %d is the most in one call", humanize.Plural(n, "address"), maxBulk).
+		return app.Usagef("these are %s: one call takes at most %d", humanize.Plural(n, "address"), maxBulk).
 			WithHint("name them in several calls")
 	}
 	return nil

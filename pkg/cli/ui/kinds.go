@@ -48,13 +48,13 @@ func newKinds() *kinds {
 func (k *kinds) find(page string, by *http.Request) (kind, *http.Request, error) {
 	at, err := url.Parse(page)
 	if err != nil || at.IsAbs() || at.Host != "" {
-		return kind{}, nil, fmt.Errorf("%q is no page", page)
+		return kind{}, nil, fmt.Errorf("%q is not a page", page)
 	}
 	r := &http.Request{Method: http.MethodGet, URL: at, Header: by.Header.Clone(), Host: by.Host}
 	_, pattern := k.mux.Handler(r)
 	found, ok := k.by[pattern]
 	if !ok {
-		return kind{}, nil, fmt.Errorf("%q is no page", page)
+		return kind{}, nil, fmt.Errorf("%q is not a page", page)
 	}
 	k.mux.ServeHTTP(nowhere{}, r) // sets the path values
 	return found, r, nil

@@ -58,7 +58,7 @@ func (t *tokens) identify(r *http.Request, token string) (name string, status in
 	const refused = "The API server does not know this token, or it has ended"
 	switch {
 	case token == "" || strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }):
-		return "", http.StatusBadRequest, "That is no token: a token is one word"
+		return "", http.StatusBadRequest, "This is not a token: a token is one word"
 	case t.patience.knowsWrong(token):
 		return "", http.StatusForbidden, refused
 	case !t.patience.allows(r):

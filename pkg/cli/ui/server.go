@@ -47,7 +47,8 @@ type Local struct {
 	guard *guard
 }
 
-// New returns a server for this call of the program. again gets the token of a new link after the first was used twice.
+// New returns a server for this call of the program. again is called with the token of a new link if somebody uses a
+// link a second time.
 func New(s *app.App, again func(token string)) (*Local, error) {
 	u, err := newServer(s)
 	if err != nil {

@@ -146,7 +146,7 @@ func (t *tokens) outside(w http.ResponseWriter, r *http.Request) {
 	what := ""
 	if visitorOf(r) != nil {
 		t.end(w, r)
-		what = "Your token does not count any more"
+		what = "Your token is no longer valid"
 	}
 	t.ask(w, r, http.StatusUnauthorized, what, r.URL.RequestURI())
 }

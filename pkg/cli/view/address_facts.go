@@ -114,7 +114,7 @@ func (a Address) addGiven(f *Facts) {
 		return
 	}
 	if changes := resource.SettingChanges(a.Given, now); changes != "" {
-		f.add("Outdated", "%s; its pod keeps that until it is made again", changes)
+		f.add("Outdated", "%s; its pod keeps these settings until it is created again", changes)
 	}
 }
 
@@ -126,7 +126,7 @@ func (a Address) holder() string {
 	case a.object.Text != "":
 		return fmt.Sprintf("%s; the %s %s", a.Owner, a.object.What(), a.object.Text)
 	case a.Owner != "":
-		return a.Owner + ", which is no pod"
+		return a.Owner + ", which is not a pod"
 	case a.unread != nil:
 		return fmt.Sprintf("%s; it is unknown whether the pod lives: %v", a.Who(), a.unread)
 	case a.pod.Text != "":
@@ -147,11 +147,11 @@ func (a Address) poolText() string {
 		return ""
 	case a.Pool == "":
 	case !a.exists:
-		name += ", which does not exist any more"
+		name += ", which no longer exists"
 	case a.named.Terminating:
 		name += ", which is being deleted"
 	case a.State != lease.Available && a.named.Lacks(a.Addr):
-		name += ", which does not list it any more (it drains)"
+		name += ", which no longer lists it (it drains)"
 	}
 	if a.Pool != "" && a.Serving.Name != "" && a.Serving.Name != a.Pool {
 		name += "; pool " + a.Serving.Name + " has it now"
@@ -188,25 +188,25 @@ func (a Address) Next() (n Steps) {
 	addr := a.Addr.String()
 	switch {
 	case a.IsRetained():
-		n.add("give it back to its pool", "bcsnetctl ip release "+addr)
+		n.add("return it to its pool", "bcsnetctl ip release "+addr)
 		if a.claim != nil {
 			n.add("see its claim", "bcsnetctl claim describe "+a.Claim)
 		}
 	case a.IsQuarantined():
 		n.add("end the quarantine", "bcsnetctl ip release "+addr)
 	case a.State == lease.Reserved:
-		n.add("have it handed out again", "bcsnetctl ip unreserve "+addr)
+		n.add("end the reservation", "bcsnetctl ip unreserve "+addr)
 	case a.State == lease.Active && a.object.Exists:
 		o := a.object
-		n.add("delete the "+o.What()+", which gives it back",
+		n.add("delete the "+o.What()+", which releases it",
 			"kubectl -n "+o.Namespace+" delete "+strings.ToLower(o.What())+" "+o.Name)
 	case a.State == lease.Active && a.pod.Lives:
-		n.add("delete the pod, which gives it back", "kubectl -n "+a.Namespace+" delete pod "+a.PodName)
-		n.add("take it from the pod that lives", "bcsnetctl ip release "+addr+" --force")
+		n.add("delete the pod, which releases it", "kubectl -n "+a.Namespace+" delete pod "+a.PodName)
+		n.add("take it from the running pod", "bcsnetctl ip release "+addr+" --force")
 	case a.State == lease.Active && a.pod.MayRun:
-		n.add("take it away before that is sure", "bcsnetctl ip release "+addr+" --force")
+		n.add("release it although containers may still use it", "bcsnetctl ip release "+addr+" --force")
 	case a.State == lease.Active && a.KeptOnRelease():
-		n.add("leave it to its claim alone", "bcsnetctl ip release "+addr)
+		n.add("release it; its claim keeps it", "bcsnetctl ip release "+addr)
 	case a.State == lease.Active:
 		n.add("free it", "bcsnetctl ip release "+addr)
 	case a.refusal == nil, a.cooling():

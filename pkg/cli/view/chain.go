@@ -120,13 +120,13 @@ func (v *Chain) Source() string {
 	case slices.ContainsFunc(v.Tried, func(p ipam.Place) bool { return p.Standing == ipam.BesideItsOwn }):
 		return "its own blocks on the hosts of " + app.Those("pool", v.Own) + ", the default chain on others"
 	case len(v.Own) > 0:
-		return "its own alone, in this order"
+		return "only its own pools, in this order"
 	case len(v.Tried) == 0:
 		return "nothing: no pool is for it on " + v.where()
 	case v.Host.IsValid():
-		return "the default chain, in this order, as it has nothing of its own for this host"
+		return "the default chain, in this order: it has no pool of its own for this host"
 	default:
-		return "the default chain, in this order, as it has nothing of its own"
+		return "the default chain, in this order: it has no pools of its own"
 	}
 }
 
@@ -160,7 +160,7 @@ func (v *Chain) Why(p ipam.Place) string {
 	text := v.standing(p, o)
 	switch s := o.Status; {
 	case p.Stop.Cause != explain.Serves:
-		text += "; it hands out nothing: it is " + p.Stop.Why()
+		text += "; it allocates nothing: it is " + p.Stop.Why()
 	case p.Tried && resource.Counted(o.BCSNetPool) && s.Available == 0:
 		text += "; it is full"
 	}
@@ -184,17 +184,17 @@ func (v *Chain) standing(p ipam.Place, o resource.Pool) string {
 	case ipam.InDefaultChain:
 		return "in the default chain"
 	case ipam.BesideItsOwn:
-		return "in the default chain, on hosts for which the namespace has nothing of its own"
+		return "in the default chain, on hosts for which the namespace has no pools of its own"
 	case ipam.OwnBlock:
 		return "its block of pool " + o.Spec.Parent
 	case ipam.SplitIntoBlocks:
-		return "split into blocks: it draws from its own of them"
+		return "split into blocks: the namespace draws from its own blocks"
 	case ipam.GivesNoBlock:
-		return "split into blocks: it gives none by itself, and the namespace has none"
+		return "split into blocks: it assigns none automatically, and the namespace has none"
 	case ipam.BehindItsOwn:
-		return "in the default chain, and the namespace has pools of its own"
+		return "in the default chain, and the namespace has its own pools"
 	case ipam.OnlyByName:
-		return "serves only who names it (default: false)"
+		return "serves only requests that name it (default: false)"
 	case ipam.NotOnHost:
 		if !v.Host.IsValid() {
 			return "no host may draw from it"

@@ -30,9 +30,9 @@ func (d *Claim) Facts(s *app.App) (f Facts) {
 	switch {
 	case c.Labels[claim.Managed] != "true":
 	case resource.IPAMClaimOf(c.BCSNetIPClaim) != "":
-		f.add("Made from", "the IPAMClaim, which pods name in their networks, and kept as it says")
+		f.add("Made from", "the IPAMClaim, which pods name in their networks and which determines its spec")
 	default:
-		f.add("Made from", "annotations, and kept as they say")
+		f.add("Made from", "annotations, which determine its spec")
 	}
 	f.add("Policy", "%s", resource.ClaimPolicyText(c.BCSNetIPClaim))
 	f.add("Size", "%s", resource.SizeText(c.BCSNetIPClaim))
@@ -77,14 +77,14 @@ func (d *Claim) Next() (n Steps) {
 	case resource.StateUnseen, resource.StateUpdating:
 		n.hint(resource.HintController)
 	case v1.ReasonInvalidSpec:
-		n.add("mend the spec", fmt.Sprintf("kubectl edit bcsnetipclaim -n %s %s", c.Namespace, c.Name))
+		n.add("correct the spec", fmt.Sprintf("kubectl edit bcsnetipclaim -n %s %s", c.Namespace, c.Name))
 	case v1.ReasonClaimReleasing:
 		if used > 0 {
 			n.add("see the pods that it waits for", "bcsnetctl lease list --claim "+c.FullName())
 		}
 	}
 	if kept > 0 {
-		n.add("give back what no pod has", "bcsnetctl claim release "+c.FullName())
+		n.add("release the addresses that no pod has", "bcsnetctl claim release "+c.FullName())
 	}
 	if !d.Blind && used+kept == 0 && c.DeletionTimestamp == nil && c.Spec.SharedName == "" && c.Spec.Owner == nil {
 		n.add("have pods use it: annotation "+workload.ClaimAnnotation+": "+c.Name, "")

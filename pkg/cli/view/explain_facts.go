@@ -101,7 +101,7 @@ func (e *Explanation) because(l lease.Lease) (out []string) {
 	case slices.Contains(p.Pools, l.Pool):
 		out = append(out, "pool "+l.Pool+" is the one that "+claim.Source(p, "Pool")+" asks for")
 	case c != nil && slices.Contains(c.Spec.PoolNames(), l.Pool):
-		out = append(out, "pool "+l.Pool+" is that of the claim")
+		out = append(out, "pool "+l.Pool+" is the pool of the claim")
 	case pool != nil && e.boundTo(pool):
 		out = append(out, "pool "+l.Pool+" is bound to namespace "+e.key.Namespace)
 	case pool != nil && l.Claim != "" && (e.has || e.keeps[l.Addr]):

@@ -37,7 +37,8 @@ func HostNamed(ctx context.Context, s *app.App, word string) (*Host, error) {
 		if len(h.Pools) > 0 {
 			where = "in no pool but by the host subnets of " + h.Pools[0].Name
 		}
-		return nil, app.Refuse(app.ReasonHostNotFound, "host %s is no node, %s, and holds no address", h.Host, where).
+		return nil, app.Refuse(app.ReasonHostNotFound, "host %s is not a node, is %s, and holds no address", h.Host,
+			where).
 			WithHint("see all hosts: bcsnetctl host list")
 	}
 	return h, nil

@@ -80,7 +80,7 @@ func LineageOf(ctx context.Context, s *app.App, key types.NamespacedName, of *le
 		if len(found) == 0 {
 			return nil, app.Refuse(ipam.ReasonPodNotFound, "there is no pod %s in namespace %s, and no address of one",
 				key.Name, key.Namespace).
-				WithHint("find addresses by what they had to do with: bcsnetctl ip find %s", key.Name)
+				WithHint("search the addresses and their history: bcsnetctl ip find %s", key.Name)
 		}
 		return t, t.Fill(ctx, s)
 	}

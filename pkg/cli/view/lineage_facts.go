@@ -104,7 +104,7 @@ func (t *Lineage) policyText(p workload.Policy) string {
 		return resource.ClaimPolicyText(c)
 	}
 	if p.Release == workload.ReleaseUnsaid {
-		return "that of claim " + p.Claim + ", which does not exist"
+		return "the policy of claim " + p.Claim + ", which does not exist"
 	}
 	if p.Workload.IsIPAMClaim() {
 		return resource.UntilIPAMClaimGone
@@ -141,7 +141,7 @@ func policyParts(p workload.Policy) (out []string) {
 		out = append(out, "kept for "+p.Identity)
 	}
 	if p.IfName != "" {
-		out = append(out, "for interface "+p.IfName+" alone")
+		out = append(out, "only for interface "+p.IfName)
 	}
 	return out
 }
@@ -186,7 +186,7 @@ func (t *Lineage) claimFact(f *Facts, name string) {
 func addressFact(f *Facts, l lease.Lease) {
 	parts := []string{fmt.Sprintf("%s/%d", l.Addr, l.Bits), resource.StatusText(l)}
 	if l.Owner != "" {
-		parts = append(parts, "held by "+l.Owner+", which is no pod")
+		parts = append(parts, "held by "+l.Owner+", which is not a pod")
 	}
 	if l.IfName != "" {
 		parts = append(parts, "interface "+l.IfName)

@@ -42,7 +42,7 @@ func PagesURL(flag, text string) (*url.URL, error) {
 	}
 	at, err := url.Parse(strings.TrimSuffix(text, "/"))
 	if err != nil || at.Scheme != "https" || at.Host == "" || at.Path != "" || at.RawQuery != "" || at.User != nil {
-		return nil, app.Usagef("--%s %q is no address of pages", flag, text).
+		return nil, app.Usagef("--%s %q is not an address of pages", flag, text).
 			WithHint("write it as https://pools.example.com")
 	}
 	return at, nil
@@ -57,14 +57,14 @@ type PageLink struct {
 // AddTo adds the flag.
 func (p *PageLink) AddTo(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.text, "link", "",
-		"print the address of its page, too, where the pages of the cluster are at this `URL`")
+		"also print the address of its page, if the pages of the cluster are at this `URL`")
 	app.Complete(cmd, "link")
 }
 
-// Validate reads the flag. It fails for -o json and similar formats, which print objects alone.
+// Validate reads the flag. It fails for -o json and similar formats, which print only objects.
 func (p *PageLink) Validate(object bool) (err error) {
 	if p.text != "" && object {
-		return app.Usagef("--link goes with no -o, which prints the object alone")
+		return app.Usagef("--link cannot be used with -o, which prints only the object")
 	}
 	p.at, err = PagesURL("link", p.text)
 	return err

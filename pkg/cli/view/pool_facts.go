@@ -62,7 +62,7 @@ func (d *Pool) Facts(s *app.App) (f Facts) {
 		text += ", used " + s.Terminal.Used(room.Total-room.Free, room.Total)
 	}
 	if !room.Counted && !resource.IsBlock(p) {
-		text += " (counted here: no controller has seen the pool as it is now)"
+		text += " (counted by this command: no controller has processed the current spec yet)"
 	}
 	f.add("Capacity", "%s", text)
 	if d.Trend != nil {
@@ -98,7 +98,7 @@ func (d *Pool) Facts(s *app.App) (f Facts) {
 	if word, _ := resource.PoolState(s, p.BCSNetPool); word != resource.StateBlock {
 		f.paint(word, resource.PoolStateColor(s, p.BCSNetPool))
 	} else { // a block has no status of its own
-		f.add("State", "that of pool %s: %s", p.Spec.Parent, s.Called("bcsnetctl pool describe "+p.Spec.Parent))
+		f.add("State", "see pool %s: %s", p.Spec.Parent, s.Called("bcsnetctl pool describe "+p.Spec.Parent))
 	}
 	f.add("Age", "%s", s.Age(p.CreationTimestamp.Time))
 	return f
@@ -173,7 +173,7 @@ func (d *Pool) Next(s *app.App) (n Steps) {
 	case resource.StateUnseen, resource.StateUpdating:
 		n.hint(resource.HintController)
 	case v1.ReasonInvalidSpec:
-		n.add("mend the spec", "bcsnetctl pool edit "+name)
+		n.add("correct the spec", "bcsnetctl pool edit "+name)
 	case v1.ReasonTerminating:
 		if d.active > 0 {
 			n.add("see who holds its addresses", "bcsnetctl lease list --pool "+name)

@@ -46,7 +46,7 @@ func (d *Pool) namespaces() string {
 // fromParent says that the namespaces are the parent's.
 func (d *Pool) fromParent() string {
 	if spec := d.Pool.Spec; spec.Parent != "" && len(spec.Namespaces) == 0 && spec.NamespaceSelector == nil {
-		return " (those of pool " + spec.Parent + ")"
+		return " (as pool " + spec.Parent + ")"
 	}
 	return ""
 }

@@ -33,7 +33,7 @@ const (
 	prometheusText = 200
 )
 
-// Prometheus is the server of the flags that has the metrics of the cluster.
+// Prometheus is the server, named by flags, that has the metrics of the cluster.
 type Prometheus struct {
 	url, tokenFile, caFile string
 	client                 prometheus.API
@@ -52,7 +52,7 @@ func (p *Prometheus) AddTo(cmd *cobra.Command) {
 	f.StringVar(&p.tokenFile, "prometheus-token-file", "",
 		"the `FILE` with a bearer token for --prometheus, over https")
 	f.StringVar(&p.caFile, "prometheus-ca-file", "",
-		"the `FILE` with the CA of --prometheus; those of the system without it")
+		"the `FILE` with the CA of --prometheus; default: the system's CAs")
 	app.Complete(cmd, "prometheus")
 }
 
@@ -67,7 +67,7 @@ func (p *Prometheus) Validate() error {
 	at, err := url.Parse(p.url)
 	if err != nil || at.Scheme != "https" && at.Scheme != "http" || at.Host == "" || at.RawQuery != "" ||
 		at.User != nil {
-		return app.Usagef("--prometheus is no address of a Prometheus").
+		return app.Usagef("--prometheus is not the URL of a Prometheus").
 			WithHint("write it as https://prometheus.example.com")
 	}
 	if p.tokenFile != "" && at.Scheme != "https" {
@@ -81,7 +81,7 @@ func (p *Prometheus) Validate() error {
 	}
 	c, err := api.NewClient(api.Config{Address: p.url, Client: &http.Client{
 		Transport: bounded{way},
-		// The token is for this server alone.
+		// The token is only for this server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}})
 	if err != nil {
@@ -165,7 +165,7 @@ func (p *Prometheus) problem(err error) error {
 }
 
 // growth returns by how much the taken addresses grow each hour, for each period that the samples of the free ones
-// cover. It fits a line, as the alerts do, and ignores samples that are no number.
+// cover. It fits a line, as the alerts do, and ignores samples that are not numbers.
 func growth(free []model.SamplePair, now time.Time) (rates []float64) {
 	for _, period := range periods() {
 		var n, x, y, xx, xy, first float64
@@ -184,7 +184,7 @@ func growth(free []model.SamplePair, now time.Time) (rates []float64) {
 	return rates
 }
 
-// bounded bounds the answers of a server.
+// bounded limits the size of a server's answers to prometheusSize bytes.
 type bounded struct{ http.RoundTripper }
 
 // RoundTrip sends a request.

@@ -136,7 +136,7 @@ func (d *Pool) Foresee(ctx context.Context, s *app.App, from *Prometheus) {
 	}
 }
 
-// Trends returns the trends of pools by name, by Prometheus alone. It says why there are none.
+// Trends returns the trends of pools by name, only by Prometheus. It says why there are none.
 func Trends(ctx context.Context, s *app.App, from *Prometheus, pools []resource.Pool) map[string]*Trend {
 	all := map[string]*Trend{}
 	if !from.Given() {

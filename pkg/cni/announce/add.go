@@ -44,7 +44,7 @@ func (p *Plugin) add(args *skel.CmdArgs) error {
 		failpoint.Kill("announce-add-set-up")
 		have.iface.Mac, have.iface.Mtu = l.Attrs().HardwareAddr.String(), l.Attrs().MTU
 		if x.Migration {
-			p.logf("%s migrates: %s is not announced, as the other pod still uses it", args.ContainerID, x.Addrs)
+			p.logf("%s migrates: %s is not announced, because the other pod still uses it", args.ContainerID, x.Addrs)
 			return nil
 		}
 		return p.announce(context.Background(), conf, l, have)

@@ -195,7 +195,7 @@ func TestNotRepeated(t *testing.T) {
 	if got, want := r.peer.Neighbour(t, "192.0.2.7").String(), r.next.MAC(t, "eth0").String(); got != want {
 		t.Errorf("the peer has %s, want the new pod's %s", got, want)
 	}
-	if !strings.Contains(x.stderr.String(), "announced once") {
+	if !strings.Contains(x.stderr.String(), "announced only once") {
 		t.Errorf("the log has %q", x.stderr)
 	}
 }

@@ -52,7 +52,7 @@ func (c *Config) attached(ifName string) (*attached, error) {
 		}
 		addr, is := netip.AddrFromSlice(ip.Address.IP) //nolint:forbidigo // of the library's result
 		if !is {
-			return nil, invalid("the prevResult has %s, which is no address", ip.Address.String())
+			return nil, invalid("the prevResult has %s, which is not an address", ip.Address.String())
 		}
 		gateway, _ := netip.AddrFromSlice(ip.Gateway)
 		a.ips = append(a.ips, assigned{addr: addr.Unmap(), gateway: gateway.Unmap()})

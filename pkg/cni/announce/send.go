@@ -31,7 +31,7 @@ func (p *Plugin) send(l netlink.Link, have *attached) error {
 		return err
 	}
 	if err := p.repeatLater(sender, have.addrs()); err != nil {
-		p.logf("%s is announced once, as that cannot be repeated: %v", have.addrs(), err)
+		p.logf("%s is announced only once, because the announcement cannot be repeated: %v", have.addrs(), err)
 	}
 	return nil
 }

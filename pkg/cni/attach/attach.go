@@ -26,7 +26,7 @@ type Attachment struct {
 	// Pod is namespace/name of the container's pod, and PodUID its UID; empty if the runtime names none.
 	Pod    string `json:"pod,omitempty"`
 	PodUID string `json:"podUID,omitempty"`
-	// MAC is the MAC derived from the address; empty if the allocator names none, as for IPv6 alone.
+	// MAC is the MAC derived from the address; empty if the allocator names none, as for only IPv6.
 	MAC string `json:"mac,omitempty"`
 	// MTU is the pool's MTU in octets; 0 if the pool has none.
 	MTU int `json:"mtu,omitempty"`
@@ -47,7 +47,7 @@ func (a *Attachment) HardwareAddr() (net.HardwareAddr, error) {
 	}
 	mac, err := net.ParseMAC(a.MAC)
 	if err != nil || len(mac) != 6 || mac[0]&1 != 0 {
-		return nil, fmt.Errorf("mac %q is no MAC address of one Ethernet interface", a.MAC)
+		return nil, fmt.Errorf("mac %q is not the MAC address of one Ethernet interface", a.MAC)
 	}
 	return mac, nil
 }

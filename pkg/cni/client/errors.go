@@ -36,7 +36,7 @@ type Unanswered struct {
 // Error returns one line that names each replica.
 func (u *Unanswered) Error() string {
 	if len(u.Why) == 0 {
-		return "no replica was asked, as the time was over"
+		return "the time was over before a replica could be asked"
 	}
 	texts := make([]string, 0, len(u.Why))
 	for _, err := range u.Why {
@@ -49,10 +49,10 @@ func (u *Unanswered) Error() string {
 func (u *Unanswered) Unwrap() []error { return u.Why }
 
 // ErrForeign is the error of an answer that does not come from the allocator or does not match the request.
-var ErrForeign = errors.New("this is no answer of bcsnet's allocator")
+var ErrForeign = errors.New("this is not an answer of bcsnet's allocator")
 
 // ErrToken is the error of a request whose token was rejected.
-var ErrToken = errors.New("the token was not taken (401)")
+var ErrToken = errors.New("the token was rejected (401)")
 
 func foreign(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrForeign, fmt.Sprintf(format, args...))

@@ -90,7 +90,7 @@ func (c *call) giveBack(ctx context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), delTime) // even if the ADD's time is over
 	defer stop()
 	if err := c.release(ctx, c.told.Add(c.plugin.Now().Sub(c.began))); err != nil {
-		c.note("the addresses %v could not be given back: %v", c.line.Addrs, err)
+		c.note("the addresses %v could not be released: %v", c.line.Addrs, err)
 	}
 	if err := c.attachments().Remove(c.line.ContainerID, c.line.IfName); err != nil {
 		c.note("%v", err)

@@ -79,7 +79,7 @@ func decodeAddress(ip wire.Address) (a address, err error) {
 	a.prefix = netip.PrefixFrom(addr, ip.Mask)
 	if ip.Gateway != "" {
 		if a.gateway, err = netip.ParseAddr(ip.Gateway); err != nil || a.gateway.Is4() != addr.Is4() {
-			return a, fmt.Errorf("gateway %.80q of %s is no address of its family", ip.Gateway, addr)
+			return a, fmt.Errorf("gateway %.80q of %s is not an address of its family", ip.Gateway, addr)
 		}
 	}
 	if ip.MTU < 0 || ip.MTU > maxMTU {
@@ -90,7 +90,7 @@ func decodeAddress(ip wire.Address) (a address, err error) {
 	}
 	if ip.MacAddr != "" {
 		if mac, err := net.ParseMAC(ip.MacAddr); err != nil || len(mac) != 6 || mac[0]&1 != 0 {
-			return a, fmt.Errorf("macAddr %.80q of %s is no MAC of one interface", ip.MacAddr, addr)
+			return a, fmt.Errorf("macAddr %.80q of %s is not the MAC of one interface", ip.MacAddr, addr)
 		}
 	}
 	for _, r := range ip.Routes {
@@ -105,12 +105,12 @@ func decodeAddress(ip wire.Address) (a address, err error) {
 
 func decodeRoute(r wire.Route) (out route, err error) {
 	if out.dst, err = netip.ParsePrefix(r.Dst); err != nil {
-		return out, errors.New("its dst is no network")
+		return out, errors.New("its dst is not a network")
 	}
 	out.dst = out.dst.Masked()
 	if r.GW != "" {
 		if out.gw, err = netip.ParseAddr(r.GW); err != nil || out.gw.Is4() != out.dst.Addr().Is4() {
-			return out, errors.New("its gw is no address of its family")
+			return out, errors.New("its gw is not an address of its family")
 		}
 	}
 	return out, nil

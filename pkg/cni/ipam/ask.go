@@ -58,7 +58,7 @@ func (c *call) acceptRelease(id string) func(json.RawMessage) error {
 		}
 		for _, ip := range r.IPs {
 			if _, err := netip.ParseAddr(ip); err != nil {
-				return errors.New("it names what is no address")
+				return errors.New("it names a value that is not an address")
 			}
 		}
 		if id == c.line.ContainerID {

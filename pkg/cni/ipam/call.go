@@ -71,7 +71,7 @@ func (p *Plugin) begin(command string, args *skel.CmdArgs) (*call, error) {
 // noteUnfollowed logs the fields of the network configuration that have no effect.
 func (c *call) noteUnfollowed() {
 	if len(c.conf.Former) > 0 {
-		c.note("config.json in %s says what these fields do not say any more: %s", c.plugin.ConfigDir,
+		c.note("config.json in %s sets these fields now, and the configuration no longer does: %s", c.plugin.ConfigDir,
 			strings.Join(c.conf.Former, ", "))
 	}
 	if len(c.conf.Replicas) > 0 && !c.settings.ByConflist {

@@ -65,8 +65,8 @@ func (c *call) check(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
-	return cniError(codeRefused, "hint: the pod has to be made again", "%s of container %s: %s", c.line.IfName,
-		c.line.ContainerID, difference)
+	return cniError(codeRefused, "hint: delete the pod, so that it is created again", "%s of container %s: %s",
+		c.line.IfName, c.line.ContainerID, difference)
 }
 
 // previous returns the addresses of the interface in prevResult.
@@ -89,7 +89,7 @@ func (c *call) previous() (have []netip.Addr, err error) {
 		}
 		addr, ok := netip.AddrFromSlice(ip.Address.IP) //nolint:forbidigo // the library has it so
 		if !ok {
-			return nil, cniError(types.ErrDecodingFailure, "", "prevResult has an address that is none")
+			return nil, cniError(types.ErrDecodingFailure, "", "prevResult has an address that is not valid")
 		}
 		have = append(have, addr.Unmap())
 	}

@@ -81,7 +81,7 @@ func whyUnanswered(err error) string {
 	case errors.Is(err, client.ErrToken):
 		return "the replicas do not take this node's token: the installer's pod on this node renews it"
 	case errors.As(err, &authority), errors.As(err, &name):
-		return "ca.crt and serverName of this node are not those of the replicas: the installer's pod on this node " +
+		return "ca.crt or serverName of this node do not match the replicas: the installer's pod on this node " +
 			"renews them"
 	case errors.Is(err, client.ErrForeign):
 		return "the URLs lead to something else than bcsnet-controller"

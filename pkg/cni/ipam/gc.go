@@ -53,7 +53,7 @@ func (c *call) gc(ctx context.Context) error {
 	}
 	if len(c.conf.Valid) > wire.MaxAttachments {
 		return cniError(types.ErrInvalidNetworkConfig, "nothing is collected",
-			"a GC with %d attachments, and %d are the most", len(c.conf.Valid), wire.MaxAttachments)
+			"a GC with %d attachments: at most %d are accepted", len(c.conf.Valid), wire.MaxAttachments)
 	}
 	if err := c.settings.Complete(); err != nil {
 		return configError("the configuration", err)

@@ -87,7 +87,7 @@ func solicitation(addr, from netip.Addr, options []ndp.Option) (Message, error) 
 // discovery returns a message of neighbour discovery to a multicast group.
 func discovery(from, to netip.Addr, m ndp.Message) (Message, error) {
 	if !from.Is6() || !to.Is6() {
-		return Message{}, fmt.Errorf("neighbour discovery from %s to %s: these are no IPv6 addresses", from, to)
+		return Message{}, fmt.Errorf("neighbour discovery from %s to %s: these are not IPv6 addresses", from, to)
 	}
 	body, err := ndp.MarshalMessageChecksum(m, from, to)
 	if err != nil {

@@ -68,7 +68,7 @@ const (
 	meansFamilies = "say by \"ipFamilies\" and \"ipFamilyPolicy\" of which families addresses are taken"
 	meansDNS      = "write it into the pool's dns, or beside \"ipam\""
 	meansDHCP     = "bcsnet asks no DHCP server: write a pool, and name its spec.network by \"network\""
-	meansNothing  = "leave it out, as nothing takes its place: the allocator keeps the leases, and the log is calls.log"
+	meansNothing  = "leave it out: nothing takes its place, the allocator keeps the leases, and the log is calls.log"
 )
 
 // meant returns our field that corresponds to an unknown field.

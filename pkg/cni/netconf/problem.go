@@ -10,7 +10,7 @@ import (
 const FieldArgs = "CNI_ARGS"
 
 // ErrNoObject is the error for a configuration that is not a JSON object.
-var ErrNoObject = errors.New("it is no JSON object")
+var ErrNoObject = errors.New("it is not a JSON object")
 
 // Problem describes one invalid field. The other fields can still be used.
 type Problem struct {

@@ -24,7 +24,7 @@ func OpenRoots(dir string) (r Roots, err error) {
 	r.dir, err = os.OpenFile(dir, unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_RDONLY, 0)
 	switch {
 	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR):
-		return r, fmt.Errorf("%s: %w: it is no directory, or a link to one", dir, ErrNotRoots)
+		return r, fmt.Errorf("%s: %w: it is not a directory, or it is a link to one", dir, ErrNotRoots)
 	case err != nil:
 		return r, err
 	}
@@ -58,7 +58,7 @@ func (r Roots) Read(name string, limit int) ([]byte, error) {
 	defer f.Close()
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no file", path)
+		err = fmt.Errorf("%s is not a file", path)
 	}
 	if err == nil {
 		err = roots(path, info, false)

@@ -73,7 +73,7 @@ func parse(document string) (lists []list, err error) {
 	case t == nil:
 		return nil, errors.New("it is null; an empty mapping is {}")
 	case t != json.Delim('{'):
-		return nil, errors.New("it is no JSON object of lists")
+		return nil, errors.New("it is not a JSON object of lists")
 	}
 	seen := map[string]bool{}
 	for d.More() {
@@ -109,7 +109,7 @@ func (m *Mapping) add(lists []list) error {
 	byName, byAddrs := map[string]string{}, map[netip.Prefix]string{}
 	for _, l := range lists {
 		if l.namespace != Default && len(validation.ValidateNamespaceName(l.namespace, false)) > 0 {
-			errs = append(errs, fmt.Errorf("ipam format error: %s is no name of a namespace", quote(l.namespace)))
+			errs = append(errs, fmt.Errorf("ipam format error: %s is not the name of a namespace", quote(l.namespace)))
 			continue
 		}
 		place := 0

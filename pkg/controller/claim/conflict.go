@@ -35,7 +35,7 @@ func (r *Reconciler) findProblems(ctx context.Context, s *scope) (result reconci
 	if f := r.States.noteNeed(c.Name, s.unknown); f != nil {
 		s.view.problems = append(s.view.problems,
 			claim.Problem{Reason: string(ipam.ReasonWorkloadUnknown), Message: fmt.Sprintf(
-				"what %s needs is not known, and nothing is given back on its account: %s", c.Workload, f.message)})
+				"what %s needs is not known, and nothing is released on its account: %s", c.Workload, f.message)})
 	}
 	if c.Addresses != nil || c.Size >= 0 || len(c.Pools) > 0 || c.Workload.Kind != "" && !c.Managed {
 		result.RequeueAfter = conflictEvery

@@ -89,8 +89,8 @@ func preallocated(c claim.Claim, view statusView) metav1.Condition {
 // ones may belong to a claim that was lost and is created again from its manifest: they stay.
 const unclaimedFor = 10 * time.Minute
 
-// reclaimUnclaimed frees addresses that nobody needs and whose claim does not exist. A recent preallocation took them for
-// a claim that was deleted before a controller noticed it. Or pods of an IPAMClaim had them, and the IPAMClaim was
+// reclaimUnclaimed frees addresses that nobody needs and whose claim does not exist. A recent preallocation took them
+// for a claim that was deleted before a controller noticed it. Or pods of an IPAMClaim had them, and the IPAMClaim was
 // deleted before a leader could create the claim. It must find this twice, and the API server must confirm it.
 func (r *Reconciler) reclaimUnclaimed(
 	ctx context.Context, name string, leases []lease.Lease,

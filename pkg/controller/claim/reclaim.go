@@ -57,12 +57,12 @@ func (r *Reconciler) apply(ctx context.Context, o *v1.BCSNetIPClaim, s claim.Ste
 		return now.State == lease.Reserved && now.Claim == l.Claim && now.Updated.Equal(l.Updated)
 	})
 	if freed {
-		r.Log.Info("a claim gave an address back", "claim", l.Claim, "address", l.Addr.String(), "key", l.PodPrimaryKey,
+		r.Log.Info("a claim released an address", "claim", l.Claim, "address", l.Addr.String(), "key", l.PodPrimaryKey,
 			"reason", s.Why)
 		if o == nil {
 			return err
 		}
-		r.Events.Eventf(o, nil, corev1.EventTypeNormal, v1.ReasonAddressFreed, "Free", "gave %s back: %s", l.Addr,
+		r.Events.Eventf(o, nil, corev1.EventTypeNormal, v1.ReasonAddressFreed, "Free", "released %s: %s", l.Addr,
 			s.Why)
 	}
 	return err

@@ -113,7 +113,8 @@ func readyCondition(c claim.Claim, s *v1.BCSNetIPClaimStatus, view statusView) m
 		return not(v1.ReasonInvalidSpec, "%s", view.problem)
 	case c.Deleting && c.Managed:
 		return not(v1.ReasonClaimReleasing,
-			"the claim goes when what it kept has gone back, and is made again for the pods that have its addresses")
+			"the claim is deleted when its kept addresses are released, and created again for the pods that have "+
+				"its addresses")
 	case c.Deleting && s.Held == 0:
 		return not(v1.ReasonClaimReleasing,
 			"the claim goes when requests that began before its deletion have ended, within seconds")
@@ -136,7 +137,7 @@ func overLimit(c claim.Claim, held int) metav1.Condition {
 		return conditions.New(v1.ConditionOverLimit, false, v1.ReasonWithinLimit,
 			"the claim has no more addresses than it may")
 	}
-	how := "those that pods have are given back when the pods end"
+	how := "addresses that pods have are released when the pods end"
 	if c.KeepsAll() {
 		how = "what a shared pool has is given up by hand"
 	}

@@ -84,7 +84,7 @@ func (r *reconciler) ensure(ctx context.Context, w config.Wanted, done *changes)
 		return nil
 	}
 	if !w.Pool.DeletionTimestamp.IsZero() {
-		return fmt.Errorf("pool %s is being deleted; it is made again when that is done", w.Name)
+		return fmt.Errorf("pool %s is being deleted; it is created again when that is done", w.Name)
 	}
 	next := w.Pool.DeepCopy()
 	w.Entry.Set(&next.Spec)

@@ -158,7 +158,8 @@ func (c *Collector) identify(ctx context.Context, l lease.Lease) {
 	}
 	switch _, err := c.Leases.Write(ctx, next); {
 	case err == nil:
-		c.Log.Info("a lease named an earlier pod than the one that has the address: mended", "address", l.Addr.String(),
+		c.Log.Info("a lease named an earlier pod than the one that has the address: corrected",
+			"address", l.Addr.String(),
 			"pod", l.Who(), "pod_uid", pod.UID, "earlier_uid", l.PodUID)
 	case store.IgnoreConflict(err) != nil:
 		c.Log.Warn("a lease names an earlier pod than the one that has the address", "address", l.Addr.String(), "pod",

@@ -267,7 +267,8 @@ func (m *metrics) register(r prometheus.Registerer, dropped *atomic.Uint64) {
 	r.MustRegister(
 		counter("bcsnet_history_records_total", "Records of the history that this replica has written.", &m.records),
 		counter("bcsnet_history_dropped_total",
-			"Records of the history that were dropped, as too many waited to be written; the history has a gap there.",
+			"Records of the history that were dropped, because too many waited to be written; the history has a gap "+
+				"there.",
 			dropped),
 		counter("bcsnet_history_write_failures_total",
 			"Writes of the history that failed; the records wait for the next one.", &m.failures),

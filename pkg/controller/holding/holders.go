@@ -168,7 +168,7 @@ func (h *Holders) Take(ctx context.Context, name types.NamespacedName, r allocat
 	return all, nil, 0, err
 }
 
-// passing reports whether a refusal is no answer for the object: asking again in a moment gives another one.
+// passing reports whether a refusal is not an answer for the object: asking again in a moment gives another one.
 func passing(r ipam.Reason) bool {
 	switch r {
 	case ipam.ReasonUnavailable, ipam.ReasonOutcomeUnknown, ipam.ReasonOverloaded, ipam.ReasonInternal,
@@ -183,7 +183,7 @@ func passing(r ipam.Reason) bool {
 func (h *Holders) GiveBack(ctx context.Context, name types.NamespacedName, why string) error {
 	freed, err := h.Releaser.Release(ctx, allocator.ReleaseRequest{Owner: h.Owner(name)})
 	for _, l := range freed {
-		h.Log.Info("an address was given back", "address", l.Addr.String(), "holder", l.Owner, "reason", why)
+		h.Log.Info("an address was released", "address", l.Addr.String(), "holder", l.Owner, "reason", why)
 	}
 	return err
 }
@@ -197,7 +197,7 @@ func (h *Holders) GiveBackOthers(ctx context.Context, name types.NamespacedName,
 		if _, err := allocator.FreeLease(ctx, h.Leases, l, lease.Change{}, l.SameHolding); err != nil {
 			return err
 		}
-		h.Log.Info("an address was given back", "address", l.Addr.String(), "holder", l.Owner, "reason",
+		h.Log.Info("an address was released", "address", l.Addr.String(), "holder", l.Owner, "reason",
 			"it asks for another one")
 	}
 	return nil

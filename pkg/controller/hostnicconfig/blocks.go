@@ -32,7 +32,7 @@ type pass struct {
 	parents map[string]struct{}
 	done    changes
 	failed  []error
-	// differences describe the parts of the document that are not followed.
+	// differences describe the parts of the document that are not applied.
 	differences []string
 }
 
@@ -140,7 +140,8 @@ func (p *pass) ensure(ctx context.Context, b hostnic.Block) error {
 		pools := v1.GroupVersion.WithResource(v1.PoolResource).GroupResource()
 		return apierrors.NewConflict(pools, known.Name, errors.New("the cache and the index do not agree about it yet"))
 	case !o.DeletionTimestamp.IsZero():
-		p.differs("subnet %s of namespace %s: block %s is being deleted; it is made again when that is done", b.Short(),
+		p.differs("subnet %s of namespace %s: block %s is being deleted; it is created again when that is done",
+			b.Short(),
 			b.Namespace, o.Name)
 		return nil
 	case ownerOf(o) == b.Namespace:

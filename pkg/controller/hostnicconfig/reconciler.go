@@ -143,9 +143,9 @@ func (p *pass) defaultProblem(name string) string {
 	case !o.Valid():
 		return "which cannot be used: " + o.Problem
 	case o.Block:
-		return "a block, from which its namespace draws alone"
+		return "a block, from which only its namespace draws"
 	case o.BlockSize > 0 && !o.AutoAssign:
-		return "which is split into blocks and gives none by itself"
+		return "which is split into blocks and assigns none automatically"
 	case !o.InDefaultChain():
 		return "which is not in the default chain: " + outside(o)
 	}

@@ -50,7 +50,7 @@ func NewQueue(leads *Terms) *Queue {
 	return &Queue{leads: leads, kept: map[reconcile.Request]time.Duration{}}
 }
 
-// Serve registers a reconciler of the objects of a kind; nil if their changes come by Add alone.
+// Serve registers a reconciler of the objects of a kind; nil if their changes come only by Add.
 func (q *Queue) Serve(mgr ctrl.Manager, name string, kind client.Object, r reconcile.Reconciler) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named(name)
 	if kind != nil {

@@ -141,7 +141,7 @@ func (r *Reconciler) forgetWithheld(name string) {
 // waitsForObstacles describes the reason why a group waits: other pools' leases on its addresses, or only the time.
 func waitsForObstacles(p ipam.Pool, obstacles []ipam.Obstacle) string {
 	if len(obstacles) == 0 {
-		return fmt.Sprintf("pool %s hands them out no more; requests that began before are over in %s at most",
+		return fmt.Sprintf("pool %s no longer allocates them; requests that began before end in %s at most",
 			p.Parent, handOver)
 	}
 	var names []string

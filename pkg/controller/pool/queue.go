@@ -71,7 +71,7 @@ func (r *Reconciler) servedText(p ipam.Pool) string {
 	case p.InDefaultChain():
 		return ""
 	case !p.Bound():
-		return ", which serves only who names it"
+		return ", which serves only requests that name it"
 	case p.NamespaceSelector == nil:
 		return ", bound to " + humanize.Plural(named, "namespace")
 	case named+matched == 0:

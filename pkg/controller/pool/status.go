@@ -130,16 +130,16 @@ func (r *Reconciler) readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.P
 	}
 	switch {
 	case v.waiting != "":
-		return no(v1.ReasonTerminating, "the pool is being deleted and hands out nothing")
+		return no(v1.ReasonTerminating, "the pool is being deleted and allocates nothing")
 	case p.BadParent:
-		return no(v1.ReasonInvalidParent, "%s; the pool hands out nothing, addresses in use stay", p.Problem)
+		return no(v1.ReasonInvalidParent, "%s; the pool allocates nothing, addresses in use stay", p.Problem)
 	case !p.Valid():
-		return no(v1.ReasonInvalidSpec, "%s; the pool hands out nothing, addresses in use stay", p.Problem)
+		return no(v1.ReasonInvalidSpec, "%s; the pool allocates nothing, addresses in use stay", p.Problem)
 	case len(o.Spec.AvailableIPs) == 0:
 		return no(v1.ReasonNoAddresses, "availableIPs is empty; add addresses: bcsnetctl pool add-ip %s RANGE", p.Name)
 	case counts.Served == 0 && len(v.children) > 0:
 		return no(v1.ReasonNoAddresses,
-			"all of its addresses are those of %s: %s; add addresses: bcsnetctl pool add-ip %s RANGE",
+			"all of its addresses are addresses of %s: %s; add addresses: bcsnetctl pool add-ip %s RANGE",
 			humanize.OneOr(len(v.children), "its child", "its children"), humanize.List(v.children), p.Name)
 	case counts.Served == 0:
 		return no(
@@ -153,14 +153,14 @@ func (r *Reconciler) readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.P
 		return no(v1.ReasonNoHosts, "no host may draw from the pool; add one: bcsnetctl pool add-host %s HOST", p.Name)
 	case p.Cordoned:
 		return no(v1.ReasonCordoned,
-			"the pool is cordoned and hands out nothing; to end that: bcsnetctl pool uncordon %s", p.Name)
+			"the pool is cordoned and allocates nothing; to end that: bcsnetctl pool uncordon %s", p.Name)
 	case p.ByParent == explain.Cordoned:
 		return no(v1.ReasonCordoned,
 			"its parent %s is cordoned, and with it its children; to end that: bcsnetctl pool uncordon %s",
 			p.Parent, p.Parent)
 	case p.ByParent != explain.Serves:
 		return no(v1.ReasonInvalidParent,
-			"parent %s is being deleted, and waits for its children; the pool hands out nothing, "+
+			"parent %s is being deleted, and waits for its children; the pool allocates nothing, "+
 				"addresses in use stay", p.Parent)
 	case p.Carving && p.BlockSize > 0:
 		return no(v1.ReasonCarving,
@@ -171,7 +171,7 @@ func (r *Reconciler) readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.P
 	case v.rebuilding != "":
 		return no(
 			v1.ReasonRebuilding,
-			"leases of the pool were lost; it hands out nothing %s; see: bcsnetctl lease list --pool %s",
+			"leases of the pool were lost; it allocates nothing %s; see: bcsnetctl lease list --pool %s",
 			v.rebuilding, p.Name)
 	case v.failure != nil:
 		return no(v1.ReasonObjectsFailing, "%d objects are still to be written: %v", v.left, v.failure)
@@ -258,7 +258,7 @@ func overlapCondition(overlaps []index.Overlap) metav1.Condition {
 		if len(shared) > maxShared {
 			shared = shared[:strings.LastIndex(shared[:maxShared], ",")+1] + " …"
 		}
-		parts = append(parts, fmt.Sprintf("%s also in pool %s, handed out by %s", shared, o.Other, who))
+		parts = append(parts, fmt.Sprintf("%s also in pool %s, allocated by %s", shared, o.Other, who))
 	}
 	if more := len(overlaps) - maxOverlaps; more > 0 {
 		parts = append(parts, "and with "+humanize.Plural(more, "more pool"))

@@ -134,7 +134,7 @@ func (r *Reconciler) request(o *look, f ipaddr.Family) (allocator.Request, *ipam
 	return from(q, pools), refusal
 }
 
-// from restricts a request to pools. One that names a single pool waits for that alone.
+// from restricts a request to pools. One that names a single pool waits only for that one.
 func from(q allocator.Request, pools []string) allocator.Request {
 	if q.Pool, q.Pools = "", pools; len(pools) == 1 {
 		q.Pool, q.Pools = pools[0], nil

@@ -224,7 +224,7 @@ func (r *Reconciler) end(ctx context.Context, name types.NamespacedName) (time.D
 	if err := r.leave(ctx, name, nil, nil); err != nil {
 		return 0, err
 	}
-	if err := r.holders.GiveBack(ctx, name, "the Service wants no address any more"); err != nil || s == nil {
+	if err := r.holders.GiveBack(ctx, name, "the Service no longer wants an address"); err != nil || s == nil {
 		return 0, err
 	}
 	return r.published.Wrote(name.String(), r.unmark(ctx, s)), nil

@@ -87,7 +87,7 @@ func usersOf(a netip.Addr, others []*corev1.Service) (users []*corev1.Service) {
 func apart(s, o *corev1.Service) *ipam.Refusal {
 	refuse := func(format string, args ...any) *ipam.Refusal {
 		return ipam.Refuse(reasonConflict, "Service %s has the address, and %s", o.Name, fmt.Sprintf(format, args...)).
-			WithHint("another key gives the Service an address of its own: annotation %s", workload.SharingAnnotation)
+			WithHint("another key gives the Service its own address: annotation %s", workload.SharingAnnotation)
 	}
 	if keyOf(s) != keyOf(o) {
 		return refuse("another sharing key")

@@ -23,8 +23,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// ErrDamaged says that a file is no backup, or not all of one.
-var ErrDamaged = errors.New("it is no whole backup")
+// ErrDamaged says that a file is not a backup, or not all of one.
+var ErrDamaged = errors.New("it is not a complete backup")
 
 // NewerError says that a later release wrote the file.
 type NewerError struct{ Format int }

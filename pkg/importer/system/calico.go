@@ -18,7 +18,7 @@ import (
 func calico() System {
 	return System{
 		Name: "calico", Aliases: []string{"calico-ipam"}, Title: "Calico IPAM",
-		About: `Read are its objects IPPool, IPAMBlock and IPReservation of the group
+		About: `It reads the objects IPPool, IPAMBlock and IPReservation of the group
 crd.projectcalico.org/v1. An IPPool becomes a pool without a gateway: Calico
 routes, so set the gateway of the network that pods shall have. Addresses that
 Calico gave to nodes for their tunnels are reserved; those of pods stay with

@@ -19,7 +19,7 @@ import (
 func contiv() System {
 	return System{
 		Name: "contiv", Title: "Contiv", Files: true,
-		About: `Read is Contiv's state as JSON: what is stored below /contiv.io/state/nets and
+		About: `It reads Contiv's state as JSON: what is stored below /contiv.io/state/nets and
 /contiv.io/state/eps, one object or list after the other. Each network becomes
 a pool, an IPv6 subnet one more. Groups are not read: carve them from the pool
 with bcsnetctl pool create --parent. The pod of an endpoint is its label
@@ -108,7 +108,7 @@ func (r *rows) contiv(o contivState) {
 		}
 	}
 	if o.IPAddress == "" && o.IPv6Address == "" {
-		r.left("object "+o.ID, "it is no network, and no endpoint with an address")
+		r.left("object "+o.ID, "it is neither a network nor an endpoint with an address")
 	}
 }
 

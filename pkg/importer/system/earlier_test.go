@@ -59,7 +59,7 @@ pool blue-net 10.37.0.0/24 [10.37.0.0/24] gw 10.37.0.254 network blue-net
 2001:db8:36::5 contiv-v6 shop/web uid=u-web c=c-web if=eth0
 conflict endpoint broken: "10.36.0.x" is not an IP address
 left network net.blue: tenant blue: bind its namespaces: bcsnetctl pool bind blue-net --namespace NAMESPACE
-left object eng:default: it is no network, and no endpoint with an address
+left object eng:default: it is neither a network nor an endpoint with an address
 `)
 }
 

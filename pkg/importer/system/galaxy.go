@@ -20,7 +20,7 @@ import (
 func galaxy() System {
 	return System{
 		Name: "galaxy", Aliases: []string{"galaxy-ipam"}, Title: "galaxy-ipam",
-		About: `Read are the ConfigMap kube-system/floatingip-config, whose entries become
+		About: `It reads the ConfigMap kube-system/floatingip-config, whose entries become
 pools, and the objects FloatingIP of the group galaxy.k8s.io/v1alpha1. An
 address whose release policy is immutable or never and whose pod does not run
 is reserved for its app, and the reason names the app. If you keep the

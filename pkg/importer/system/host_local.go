@@ -19,7 +19,7 @@ import (
 func hostLocal() System {
 	return System{
 		Name: "host-local", Aliases: []string{"hostlocal"}, Title: "the CNI plugin host-local", Dirs: true,
-		About: `Read are copies of the directories /var/lib/cni/networks/NETWORK of the nodes,
+		About: `It reads copies of the directories /var/lib/cni/networks/NETWORK of the nodes,
 one for each --dir NODE=PATH: a file for each address, with the container that
 has it. The directories do not say which pools there are: create those first,
 cordoned. A container's pod is the one that reports the address. An address
@@ -68,7 +68,7 @@ func (r *rows) hostLocal(node, path string) error {
 	addr, err := ipaddr.ParseAddr(filepath.Base(path))
 	switch {
 	case err != nil:
-		r.left(name, "its name is no address")
+		r.left(name, "its name is not an address")
 		return nil
 	case len(content) > maxHostLocal:
 		r.conflict(name, "it is larger than %d bytes", maxHostLocal)

@@ -19,7 +19,7 @@ import (
 func hostnicCNI() System {
 	return System{
 		Name: "hostnic", Aliases: []string{"hostnic-cni"}, Title: "hostnic-cni",
-		About: `Read are its objects IPPool and IPAMBlock of the group
+		About: `It reads the objects IPPool and IPAMBlock of the group
 network.qingcloud.com/v1alpha1, VxNetPool, and the ConfigMap
 kube-system/hostnic-ipam-config. Each IPPool becomes a pool. If the ConfigMap
 gives blocks of it to namespaces, the pool is split and each of these blocks

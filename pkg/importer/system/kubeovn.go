@@ -17,7 +17,7 @@ import (
 func kubeOVN() System {
 	return System{
 		Name: "kube-ovn", Aliases: []string{"kubeovn"}, Title: "Kube-OVN",
-		About: `Read are its objects Subnet, IP and Vip of the group kubeovn.io/v1. Each
+		About: `It reads the objects Subnet, IP and Vip of the group kubeovn.io/v1. Each
 subnet becomes a pool for each of its address families, with its gateway,
 excluded addresses and namespaces. Addresses of pods stay with them; those of
 a Vip are reserved.`,

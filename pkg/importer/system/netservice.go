@@ -23,7 +23,7 @@ func netservice() System {
 	return System{
 		Name: "netservice", Aliases: []string{"bcs-netservice", "bcs-netservice-controller"},
 		Title: "the released bcs-netservice-controller",
-		About: `Read are its objects BCSNetPool, BCSNetIPClaim and BCSNetIP of the group
+		About: `It reads the objects BCSNetPool, BCSNetIPClaim and BCSNetIP of the group
 netservice.bkbcs.tencent.com/v1. Claims keep their names and are for the
 address that they are bound to, for as long as expiredDuration says, else
 until somebody frees it. Addresses stay with the pod or the claim that has
@@ -142,7 +142,7 @@ func parseKeep(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("expiredDuration %q is no duration", text)
+		return 0, fmt.Errorf("expiredDuration %q is not a duration", text)
 	case d <= 0 || d > v1.MaxKeep:
 		return 0, fmt.Errorf("expiredDuration %s is not between 1s and %s", text, explain.FormatSpan(v1.MaxKeep))
 	}

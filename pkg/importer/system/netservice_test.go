@@ -156,7 +156,7 @@ func TestMakeOneAddress(t *testing.T) {
 		"its pod reports another": {
 			ips: []netserviceIP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("web", "10.1.0.21")},
 			conflicts: []string{"BCSNetIP 10.1.0.20"},
-			want:      "Reserved netservice: it is that of shop/web, which reports 10.1.0.21",
+			want:      "Reserved netservice: shop/web has it there, but reports 10.1.0.21",
 		},
 		"an unknown phase": {
 			ips: []netserviceIP{oldIP("Lost", "", "")}, conflicts: []string{"BCSNetIP 10.1.0.20"},

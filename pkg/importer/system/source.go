@@ -46,7 +46,7 @@ type System struct {
 	// Table reports whether the rows are those of a table, whose addresses no pod has.
 	Table bool
 	Read  func(ctx context.Context, from Source) (importer.Rows, error)
-	// Withdrawer has the system hand out certain addresses no more while it runs; nil if it cannot be told.
+	// Withdrawer has the system stop allocating certain addresses while it runs; nil if it cannot be told.
 	Withdrawer importer.Withdrawer
 }
 
@@ -154,7 +154,8 @@ func (r *rows) disabled(object string) {
 	r.left(object, "it is disabled there: leave the pool cordoned")
 }
 
-// add adds an address of the given text, with or without a prefix length. A text that is no address is a contradiction.
+// add adds an address of the given text, with or without a prefix length. A text that is not an address is a
+// contradiction.
 func (r *rows) add(text string, a importer.Address) {
 	text, _, _ = strings.Cut(text, "/")
 	addr, err := ipaddr.ParseAddr(text)

@@ -18,7 +18,7 @@ import (
 func spiderpool() System {
 	return System{
 		Name: "spiderpool", Title: "Spiderpool",
-		About: `Read are its objects SpiderIPPool and SpiderReservedIP of the group
+		About: `It reads the objects SpiderIPPool and SpiderReservedIP of the group
 spiderpool.spidernet.io/v2beta1. A pool keeps its name, subnet, ranges,
 gateway, VLAN, routes, nodes and namespaces. Addresses of status.allocatedIPs
 stay with their pods. A pod affinity has no equivalent: such a pool serves

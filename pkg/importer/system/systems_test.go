@@ -177,13 +177,13 @@ pool both-fd00-2---64 fd00:2::/64 [fd00:2::/64] vlan 7 mtu 1400 network both
 pool whereabouts-10-7-0-0-24 10.7.0.0/24 [10.7.0.0/24] network whereabouts-10-7-0-0-24
 10.1.0.20 lan shop/web uid=u-web c=c-web if=net1
 10.1.0.21 lan shop/gone uid= c=c-gone if=net1
-10.1.0.22 lan whereabouts: it is that of shop/db, which reports 10.1.0.25
+10.1.0.22 lan whereabouts: shop/db has it there, but reports 10.1.0.25
 10.2.0.6 both shop/job uid=u-job c=c-job if=net1
 10.7.0.9 whereabouts-10-7-0-0-24 shop/left uid= c=c-left if=eth0
 fd00:2::5 both-fd00-2---64 shop/web uid=u-web c=c-web if=net2
 conflict NetworkAttachmentDefinition web/wrong: range "10.3.0.0": netip.ParsePrefix("10.3.0.0"): no '/'
 conflict IPPool kube-system/10.1.0.0-24: allocation "300" lies outside 10.1.0.0/24
-conflict IPPool kube-system/10.1.0.0-24, allocation 22: it is that of shop/db, which reports 10.1.0.25
+conflict IPPool kube-system/10.1.0.0-24, allocation 22: shop/db has it there, but reports 10.1.0.25
 left NetworkAttachmentDefinition shop/again: its range 10.1.0.0/24 is that of NetworkAttachmentDefinition shop/lan, whose settings the pool has
 left NetworkAttachmentDefinition web/text: its config cannot be read: invalid character 'y' in literal true (expecting 'r')
 left IPPool kube-system/10.7.0.0-24: no NetworkAttachmentDefinition has its range 10.7.0.0/24: gateway, VLAN and routes are not known
@@ -260,16 +260,16 @@ func TestHostLocal(t *testing.T) {
 	got := plan(t, hostLocal(), Source{Dirs: dirs}, lan(), running("web", "10.1.0.20"), running("old", "10.1.0.22"))
 	want(t, got, `
 10.1.0.20 lan shop/web uid=u-web c=c-web if=eth0
-10.1.0.21 lan host-local: it is that of container c-gone, and no running pod reports it
+10.1.0.21 lan host-local: container c-gone has it there, but no running pod reports it
 10.1.0.22 lan shop/old uid=u-old c=c-old if=eth0
 10.1.0.23 lan host-local: the file is empty
 10.1.0.24 lan host-local: file 10.1.0.24 of node n1 has container c-a, and file 10.1.0.24 o…
 conflict file 10.1.0.25 of node n1: it is larger than 4096 bytes
-conflict file 10.1.0.21 of node n1: it is that of container c-gone, and no running pod reports it
+conflict file 10.1.0.21 of node n1: container c-gone has it there, but no running pod reports it
 conflict file 10.1.0.23 of node n1: the file is empty
 conflict file 10.1.0.24 of node n1: file 10.1.0.24 of node n1 has container c-a, and file 10.1.0.24 of node n2 has container c-b
 conflict file 10.9.0.1 of node n1: 10.9.0.1 belongs to no pool
-left file note of node n1: its name is no address
+left file note of node n1: its name is not an address
 `)
 }
 

@@ -25,7 +25,7 @@ import (
 func whereabouts() System {
 	return System{
 		Name: "whereabouts", Title: "Whereabouts",
-		About: `Read are its objects IPPool and OverlappingRangeIPReservation of the group
+		About: `It reads the objects IPPool and OverlappingRangeIPReservation of the group
 whereabouts.cni.cncf.io/v1alpha1, and the NetworkAttachmentDefinitions whose
 ipam is of the type whereabouts: range, exclude, gateway, routes and VLAN
 stand there. Each range becomes a pool whose network has the name of the
@@ -254,7 +254,8 @@ func (r *whereaboutsReader) reservation(o *whereaboutsReservation) {
 		whereaboutsAddress(name, o.Spec.ContainerID, o.Spec.PodRef, o.Spec.IfName, addr))
 }
 
-// covered reports whether a pool of a definition has the range: that of a node's slice lies within.
+// covered reports whether a pool of a definition contains the range. The range of a node's slice is part of such a
+// pool.
 func (r *whereaboutsReader) covered(subnet netip.Prefix) bool {
 	return slices.ContainsFunc(r.Pools, func(p v1.BCSNetPool) bool {
 		whole, err := netip.ParsePrefix(p.Spec.Net + "/" + strconv.Itoa(int(p.Spec.Mask)))

@@ -20,7 +20,7 @@ type listed struct {
 	format func(*netipx.IPSet) []string
 	// own is the kind of the object if it is ours, and bcsnet- and the pool its name; else it has the pool's name.
 	own string
-	// given reports whether the list has what is handed out, rather than what is not.
+	// given reports whether the list has what is allocated, rather than what is not.
 	given bool
 	// family is the field for the version of IP, which a webhook of Spiderpool sets as well.
 	family string

@@ -42,7 +42,7 @@ func (rangeExcludes) Carries(o *unstructured.Unstructured, p *v1.BCSNetPool) (fo
 
 func (rangeExcludes) Spent(*unstructured.Unstructured) bool { return false }
 
-// Problem finds a definition whose ranges are not known entirely. It can hand out addresses of any pool.
+// Problem finds a definition whose ranges are not known entirely. It can allocate addresses of any pool.
 func (rangeExcludes) Problem(o *unstructured.Unstructured, _ *v1.BCSNetPool) string {
 	text, _, err := unstructured.NestedString(o.Object, "spec", "config")
 	var config mainPlugin
@@ -79,7 +79,7 @@ func (rangeExcludes) Problem(o *unstructured.Unstructured, _ *v1.BCSNetPool) str
 	return ""
 }
 
-// Withdrawn returns what each range excludes that could hand it out.
+// Withdrawn returns what each range excludes that could allocate it.
 func (rangeExcludes) Withdrawn(o *unstructured.Unstructured) (*netipx.IPSet, error) {
 	ours, err := noted(o)
 	if err != nil || len(ours.Ranges()) == 0 {

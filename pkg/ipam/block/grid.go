@@ -21,8 +21,8 @@ type Grid struct {
 	n     uint64
 }
 
-// NewGrid returns the blocks that have any of some usable addresses, and those between them. The blocks are aligned: a
-// range that begins or ends inside a block has a part of it.
+// NewGrid returns the aligned blocks from the first usable address to the last one. A range of usable addresses may
+// begin or end inside a block.
 func NewGrid(usable *netipx.IPSet, subnet netip.Prefix, length int) (g Grid, err error) {
 	if length <= subnet.Bits() || length > subnet.Addr().BitLen() {
 		return g, fmt.Errorf("blockSize %d is not between %d and %d: a block is a part of the subnet %s",

@@ -26,7 +26,7 @@ func Name(parent string, block netip.Prefix) string {
 func CheckNames(parent string, subnet netip.Prefix, length int) error {
 	last := netip.PrefixFrom(netipx.PrefixLastIP(subnet), length).Masked()
 	if over := len(Name(parent, last)) - maxName; over > 0 {
-		return fmt.Errorf("its name is too long for those of its blocks, which are called like %s: it may have %d "+
+		return fmt.Errorf("its name is too long for the names of its blocks, such as %s: it may have %d "+
 			"characters", Name("POOL", last), len(parent)-over)
 	}
 	return nil

@@ -8,8 +8,9 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Which block serves a namespace is decided here: those that it owns, in the order of compare, and after them the
-// candidates, in theirs. Every replica decides alike.
+// This file decides which blocks serve a namespace: first the blocks that it owns, in the order of Compare, then the
+// candidates, in their order. Every replica decides alike. Whether a namespace's blocks count for a request is decided
+// in memory.PoolState.ownsBlocks.
 
 // Owns returns the blocks of a namespace, in the order in which it draws from them. Do not change the list.
 func (s *Split[B]) Owns(namespace string) []B { return s.of[namespace] }
@@ -36,7 +37,7 @@ func (s *Split[B]) unlist(b B) {
 	}
 }
 
-// Candidates returns the numbers of the blocks that a namespace may be given, those first in which it alone has
+// Candidates returns the numbers of the blocks that a namespace may be given, first those in which only it has
 // addresses: a block that was deleted by force is given back to those who use it.
 func (s *Split[B]) Candidates(namespace string) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {

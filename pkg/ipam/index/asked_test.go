@@ -104,12 +104,12 @@ func TestPickAddressesAskedFor(t *testing.T) {
 		"of a pool of another namespace": {
 			pools: []ipam.Pool{a(namespaces("x")), b()}, want: want(asking("10.0.0.9")),
 			text: "NamespaceNotServed: address 10.0.0.9 is in pool a, which does not serve namespace shop; hint: see why: bcsnetctl explain " +
-				"namespace shop; to see what binding the pool to it would do: bcsnetctl pool bind a --namespace shop --dry-run=server",
+				"namespace shop; to see the effect of binding the pool to it: bcsnetctl pool bind a --namespace shop --dry-run=server",
 		},
 		"of an unbound pool, for a namespace with its own": {
 			pools: []ipam.Pool{a(), b(namespaces("shop"))}, want: want(asking("10.0.0.9")),
 			text: "NamespaceNotServed: address 10.0.0.9 is in pool a, which does not serve namespace shop; hint: see why: bcsnetctl explain " +
-				"namespace shop; to see what binding the pool to it would do: bcsnetctl pool bind a --namespace shop --dry-run=server",
+				"namespace shop; to see the effect of binding the pool to it: bcsnetctl pool bind a --namespace shop --dry-run=server",
 		},
 		"of a pool of another network": {
 			pools: []ipam.Pool{a(blue), b(network("red"))}, want: want(asking("10.0.0.9"), ofNetwork("red")),
@@ -123,12 +123,12 @@ func TestPickAddressesAskedFor(t *testing.T) {
 		},
 		"of a cordoned pool": {
 			pools: []ipam.Pool{a(cordoned), b()}, want: want(asking("10.0.0.9")),
-			text: "PoolCordoned: address 10.0.0.9 is in pool a, which hands out nothing: it is cordoned; hint: let it hand " +
-				"out addresses again: bcsnetctl pool uncordon a",
+			text: "PoolCordoned: address 10.0.0.9 is in pool a, which allocates nothing: it is cordoned; hint: let it allocate addresses again: bcsnetctl pool uncordon" +
+				" a",
 		},
 		"of a pool being deleted": {
 			pools: []ipam.Pool{a(terminating), b()}, want: want(asking("10.0.0.9")),
-			text: "PoolCordoned: address 10.0.0.9 is in pool a, which hands out nothing: it is being deleted; hint: see: " +
+			text: "PoolCordoned: address 10.0.0.9 is in pool a, which allocates nothing: it is being deleted; hint: see: " +
 				"bcsnetctl pool describe a",
 		},
 		"from a host in no pool": {
@@ -154,7 +154,7 @@ func TestPickAddressesAskedFor(t *testing.T) {
 		},
 		"a node's own": {
 			pools: []ipam.Pool{a()}, before: func(x *Index) { x.Pools.SetNode("node-1", node("10.0.0.9")) }, want: want(asking("10.0.0.9")),
-			text: "AddressInUse: address 10.0.0.9 of pool a is the own address of node node-1; hint: take it out of the pool: " +
+			text: "AddressInUse: address 10.0.0.9 of pool a is the address of node node-1; hint: take it out of the pool: " +
 				"bcsnetctl pool remove-ip a 10.0.0.9",
 		},
 		"under way to another request": {

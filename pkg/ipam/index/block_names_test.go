@@ -30,7 +30,7 @@ func TestBlockNames(t *testing.T) {
 				t.Errorf("with %d characters: %s", tc.most, p.Problem)
 			}
 			p.Name += "p"
-			want := fmt.Sprintf("its name is too long for those of its blocks, which are called like %s: "+
+			want := fmt.Sprintf("its name is too long for the names of its blocks, such as %s: "+
 				"it may have %d characters", tc.called, tc.most)
 			x := indexOf(p)
 			if p, _ := x.Pools.Get(p.Name); p.Problem != want || x.Pools.Blocks(p.Name).All > 0 {

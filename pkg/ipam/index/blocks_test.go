@@ -51,7 +51,7 @@ func firstBlock(t testing.TB, parent ipam.Pool, namespace string) netip.Prefix {
 func TestBlocksServe(t *testing.T) {
 	net := pool(t, "net", "10.0.0.0/24", []string{"10.0.0.0/24"}, splitInto(30), byBindAlone)
 	mine, his := aBlock(t, net, "10.0.0.32/30", "shop"), aBlock(t, net, "10.0.0.36/30", "bank")
-	const none = "NoFreeBlock: no available IP for pod shop/a: pool net (10.0.0.0/24) gives no block by itself: of its 64 " +
+	const none = "NoFreeBlock: no available IP for pod shop/a: pool net (10.0.0.0/24) assigns no block automatically: of its 64 " +
 		"blocks (/30), 1 are owned by namespaces; hint: give it a block: bcsnetctl pool bind net --namespace shop"
 	for name, tc := range map[string]pickCase{
 		"a block of the namespace": {
@@ -109,8 +109,8 @@ func TestBlocksServe(t *testing.T) {
 			pools: []ipam.Pool{pool(t, "net", "10.0.0.0/24", []string{"10.0.0.0/24"}, splitInto(30), cordoned), mine}, want: want(),
 			text: "PoolCordoned: no available IP for pod shop/a: pool net is cordoned; pool net-10-0-0-32-30 is a " +
 				"child of pool net, which is cordoned; " +
-				"namespace shop draws from its own alone; " +
-				"hint: let it hand out addresses again: bcsnetctl pool uncordon net",
+				"namespace shop draws only from its own pools; " +
+				"hint: let it allocate addresses again: bcsnetctl pool uncordon net",
 		},
 		"maxPerHost counts all blocks": {
 			pools: []ipam.Pool{
@@ -130,7 +130,7 @@ func TestBlocksServe(t *testing.T) {
 			leases: []lease.Lease{leased("10.0.0.90", "net", 1)},
 			want:   want(asking("10.0.0.33")),
 			text: "QuotaExceeded: no available IP for pod shop/a: namespace shop has 1 of the 1 addresses of pool net that " +
-				"it may have; hint: give back what it keeps and needs no more: bcsnetctl claim list -n shop; or raise its quota: " +
+				"it may have; hint: release what it keeps and does not need: bcsnetctl claim list -n shop; or raise its quota: " +
 				"bcsnetctl pool set net --quota shop=N",
 		},
 	} {
@@ -224,13 +224,13 @@ func TestNoBlock(t *testing.T) {
 		problem string
 	}{
 		"a block":       {good, ""},
-		"another name":  {with(func(p *ipam.Pool) { p.Name = "net-10-0-0-64-27" }), "it is no block of pool net: the block 10.0.0.32/27 is called net-10-0-0-32-27"},
-		"another size":  {aBlock(t, net, "10.0.0.32/28", "shop"), "it is no block of pool net: availableIPs of a block are one CIDR of length 27, its blockSize"},
-		"outside":       {aBlock(t, net, "10.0.0.128/27", "shop"), "it is no block of pool net: the pool has no address in 10.0.0.128/27"},
-		"no namespace":  {with(func(p *ipam.Pool) { p.Namespaces = nil }), "it is no block of pool net: a block has one namespace, it has 0"},
-		"two":           {with(namespaces("shop", "bank")), "it is no block of pool net: a block has one namespace, it has 2"},
+		"another name":  {with(func(p *ipam.Pool) { p.Name = "net-10-0-0-64-27" }), "it is not a block of pool net: the block 10.0.0.32/27 is called net-10-0-0-32-27"},
+		"another size":  {aBlock(t, net, "10.0.0.32/28", "shop"), "it is not a block of pool net: availableIPs of a block are one CIDR of length 27, its blockSize"},
+		"outside":       {aBlock(t, net, "10.0.0.128/27", "shop"), "it is not a block of pool net: the pool has no address in 10.0.0.128/27"},
+		"no namespace":  {with(func(p *ipam.Pool) { p.Namespaces = nil }), "it is not a block of pool net: a block has one namespace, it has 0"},
+		"two":           {with(namespaces("shop", "bank")), "it is not a block of pool net: a block has one namespace, it has 2"},
 		"no parent":     {with(func(p *ipam.Pool) { p.Parent = "gone" }), "parent gone does not exist"},
-		"not split":     {with(func(p *ipam.Pool) { p.Parent = "flat" }), "bad ip-pool 10.0.0.32-10.0.0.63, EPG ip-pool must be a subset of network 10.0.1.0/24: its net and mask, 10.0.0.0/24, are not those of parent flat"},
+		"not split":     {with(func(p *ipam.Pool) { p.Parent = "flat" }), "bad ip-pool 10.0.0.32-10.0.0.63, EPG ip-pool must be a subset of network 10.0.1.0/24: its net and mask, 10.0.0.0/24, differ from parent flat"},
 		"of itself":     {with(func(p *ipam.Pool) { p.Parent = p.Name }), "a pool cannot be its own parent"},
 		"its own fault": {with(problem("hosts[0]: bad")), "hosts[0]: bad"},
 	} {
@@ -340,13 +340,13 @@ func TestSplitLate(t *testing.T) {
 	net.Generation = 2
 	net.Carving = net.SplitLate()
 	other := pool(t, "other", "10.0.1.0/24", []string{"10.0.1.9"}, priority(9))
-	const wait = "PoolCordoned: no available IP for pod shop/a: pool net is still being split into blocks; namespace shop draws from its own alone; hint: ask again; " +
+	const wait = "PoolCordoned: no available IP for pod shop/a: pool net is still being split into blocks; namespace shop draws only from its own pools; hint: ask again; " +
 		"see what it waits for: bcsnetctl pool describe net"
 	held := leased("10.0.0.5", "net", 1)
 	for name, tc := range map[string]pickCase{
 		"no block yet":      {pools: []ipam.Pool{net, other}, want: want(), text: wait},
-		"by the address":    {pools: []ipam.Pool{net}, want: want(asking("10.0.0.4")), text: "PoolCordoned: address 10.0.0.4 is in pool net, which hands out nothing: it is still being split into blocks; hint: ask again; see what it waits for: bcsnetctl pool describe net"},
-		"nor one that is":   {pools: []ipam.Pool{net, aBlock(t, net, "10.0.0.8/30", "shop")}, want: want(), text: "PoolCordoned: no available IP for pod shop/a: pool net is still being split into blocks; pool net-10-0-0-8-30 is still being split into blocks; namespace shop draws from its own alone; hint: ask again; see what it waits for: bcsnetctl pool describe net"},
+		"by the address":    {pools: []ipam.Pool{net}, want: want(asking("10.0.0.4")), text: "PoolCordoned: address 10.0.0.4 is in pool net, which allocates nothing: it is still being split into blocks; hint: ask again; see what it waits for: bcsnetctl pool describe net"},
+		"nor one that is":   {pools: []ipam.Pool{net, aBlock(t, net, "10.0.0.8/30", "shop")}, want: want(), text: "PoolCordoned: no available IP for pod shop/a: pool net is still being split into blocks; pool net-10-0-0-8-30 is still being split into blocks; namespace shop draws only from its own pools; hint: ask again; see what it waits for: bcsnetctl pool describe net"},
 		"whoever has some":  {pools: []ipam.Pool{net}, leases: []lease.Lease{held}, want: want(having(held))},
 		"once it is handed": {pools: []ipam.Pool{handed(t, net)}, leases: []lease.Lease{inSpace("bank", held)}, want: want(), picks: []string{"net-10-0-0-8-30 10.0.0.8"}},
 	} {

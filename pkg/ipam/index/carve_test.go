@@ -92,28 +92,28 @@ func TestWhatFitsAParent(t *testing.T) {
 		"all of it": {
 			[]ipam.Pool{blue(), eng("10.0.0.10-10.0.0.99")}, map[string]string{
 				"eng": "bad ip-pool 10.0.0.10-10.0.0.99, EPG ip-pool must be a subset of network 10.0.0.0/24: " +
-					"it is all that parent blue has",
+					"it has all addresses of parent blue",
 			}, "10.0.0.10-10.0.0.99",
 		},
 		"another net": {
 			[]ipam.Pool{blue(), pool(t, "eng", "10.0.1.0/24", []string{"10.0.1.20-10.0.1.29"}, childOf("blue"))},
 			map[string]string{
 				"eng": "bad ip-pool 10.0.1.20-10.0.1.29, EPG ip-pool must be a subset of network 10.0.0.0/24: " +
-					"its net and mask, 10.0.1.0/24, are not those of parent blue",
+					"its net and mask, 10.0.1.0/24, differ from parent blue",
 			}, "10.0.0.10-10.0.0.99",
 		},
 		"another mask": {
 			[]ipam.Pool{blue(), pool(t, "eng", "10.0.0.0/25", []string{"10.0.0.20-10.0.0.29"}, childOf("blue"))},
 			map[string]string{
 				"eng": "bad ip-pool 10.0.0.20-10.0.0.29, EPG ip-pool must be a subset of network 10.0.0.0/24: " +
-					"its net and mask, 10.0.0.0/25, are not those of parent blue",
+					"its net and mask, 10.0.0.0/25, differ from parent blue",
 			}, "10.0.0.10-10.0.0.99",
 		},
 		"the other family": {
 			[]ipam.Pool{blue(), pool(t, "eng", "2001:db8::/64", []string{"2001:db8::20-2001:db8::29"}, childOf("blue"))},
 			map[string]string{
 				"eng": "bad ip-pool 2001:db8::20-2001:db8::29, EPG ip-pool must be a subset of network 10.0.0.0/24: " +
-					"its net and mask, 2001:db8::/64, are not those of parent blue",
+					"its net and mask, 2001:db8::/64, differ from parent blue",
 			}, "10.0.0.10-10.0.0.99",
 		},
 		"the older of two": {
@@ -158,7 +158,7 @@ func TestWhatFitsAParent(t *testing.T) {
 		},
 		"another network": {
 			[]ipam.Pool{blue(network("prod")), eng("10.0.0.20-10.0.0.29", network("lab"))}, map[string]string{
-				"eng": "its network lab is not prod, that of parent blue: a group is part of the network of its parent",
+				"eng": "its network lab is not prod, the network of parent blue: a group is part of its parent's network",
 			}, "10.0.0.10-10.0.0.99",
 		},
 		"many ranges outside": {
@@ -249,7 +249,7 @@ func TestChildInherits(t *testing.T) {
 	})
 	t.Run("gateway", func(t *testing.T) {
 		p := child(func(p *ipam.Pool) { p.Plan.Gateway = ip("10.0.0.254") })
-		want := "gateway 10.0.0.254 is not that of parent blue, 10.0.0.1, which is used"
+		want := "gateway 10.0.0.254 is not used: parent blue has 10.0.0.1"
 		if p.Params().Gateway != ip("10.0.0.1") || !slices.Equal(p.Plan.Notes, []string{want}) {
 			t.Errorf("gateway %s, notes %q", p.Params().Gateway, p.Plan.Notes)
 		}
@@ -275,7 +275,7 @@ func TestPickBesideChildren(t *testing.T) {
 		"the group waits": {
 			pools: []ipam.Pool{blue(), eng(namespaces("bank"))}, want: want(inBank),
 			text: "PoolCordoned: no available IP for pod shop/a: pool eng is still being carved out of pool blue; " +
-				"namespace bank draws from its own alone; hint: ask again; see what it waits for: bcsnetctl pool " +
+				"namespace bank draws only from its own pools; hint: ask again; see what it waits for: bcsnetctl pool " +
 				"describe eng",
 		},
 		"the group has it": {
@@ -285,12 +285,12 @@ func TestPickBesideChildren(t *testing.T) {
 			pools: []ipam.Pool{blue(), eng(namespaces("bank"), done)}, leases: []lease.Lease{leased("10.0.0.9", "blue", 0)},
 			want: want(inBank),
 			text: "PoolExhausted: no available IP for pod shop/a: pool eng (10.0.0.0/24) has 0 of 1 addresses " +
-				"free, 0 active, 0 reserved, 1 otherwise in use; namespace bank draws from its own alone; hint: see " +
+				"free, 0 active, 0 reserved, 1 otherwise in use; namespace bank draws only from its own pools; hint: see " +
 				"who holds them: bcsnetctl ip list --pool eng; add addresses: bcsnetctl pool add-ip eng RANGE",
 		},
 		"an address of it by name, too early": {
 			pools: []ipam.Pool{blue(), eng(namespaces("bank"))}, want: want(inBank, asking("10.0.0.9")),
-			text: "PoolCordoned: address 10.0.0.9 is in pool eng, which hands out nothing: it is still being carved " +
+			text: "PoolCordoned: address 10.0.0.9 is in pool eng, which allocates nothing: it is still being carved " +
 				"out of pool blue; hint: ask again; see what it waits for: bcsnetctl pool describe eng",
 		},
 		"both serve who has no pool of its own": {
@@ -303,17 +303,17 @@ func TestPickBesideChildren(t *testing.T) {
 		"a cordoned parent cordons it": {
 			pools: []ipam.Pool{blue(cordoned), eng(namespaces("bank"), done)}, want: want(inBank),
 			text: "PoolCordoned: no available IP for pod shop/a: pool eng is a child of pool blue, which is " +
-				"cordoned; namespace bank draws from its own alone; hint: see: bcsnetctl pool describe eng",
+				"cordoned; namespace bank draws only from its own pools; hint: see: bcsnetctl pool describe eng",
 		},
 		"a parent that is being deleted stops it": {
 			pools: []ipam.Pool{blue(terminating), eng(namespaces("bank"), done)}, want: want(inBank),
 			text: "PoolCordoned: no available IP for pod shop/a: pool eng is a child of pool blue, which is being " +
-				"deleted; namespace bank draws from its own alone; hint: see: bcsnetctl pool describe eng",
+				"deleted; namespace bank draws only from its own pools; hint: see: bcsnetctl pool describe eng",
 		},
 		"no parent": {
 			pools: []ipam.Pool{eng(namespaces("bank"), done, hosts(host1))}, want: want(inBank),
 			text: "PoolCordoned: no available IP for pod shop/a: pool eng is not usable: parent blue does not exist; " +
-				"namespace bank draws from its own alone; hint: see: bcsnetctl pool describe eng",
+				"namespace bank draws only from its own pools; hint: see: bcsnetctl pool describe eng",
 		},
 		"a group that grows hands out what it has": {
 			pools: []ipam.Pool{
@@ -328,8 +328,8 @@ func TestPickBesideChildren(t *testing.T) {
 					namespaces("bank"), done),
 			},
 			want: want(inBank, asking("10.0.0.8")),
-			text: "AddressInUse: address 10.0.0.8 is being carved out of pool blue for pool eng, which does not hand " +
-				"it out yet; hint: ask for another address; see what it waits for: bcsnetctl pool describe eng",
+			text: "AddressInUse: address 10.0.0.8 is being carved out of pool blue for pool eng, which does not allocate it yet" +
+				"; hint: ask for another address; see what it waits for: bcsnetctl pool describe eng",
 		},
 		"gone, it has given its part back": {
 			pools: []ipam.Pool{blue(), eng(namespaces("bank"), done)}, before: func(x *Index) { x.Pools.RemovePool("eng") },

@@ -76,7 +76,7 @@ func TestPickByTheChain(t *testing.T) {
 	ahead := func(w *ipam.PickRequest) { w.Ahead, w.Host, w.Claim = true, netip.Addr{}, w.Namespace+"/c" }
 	vm := func(w *ipam.PickRequest) { w.Owner, w.Who = "vm-1", "owner vm-1" }
 	hint := func(pool string) string {
-		return "; hint: see why: bcsnetctl explain namespace shop; to see what binding the pool to it would do: bcsnetctl " +
+		return "; hint: see why: bcsnetctl explain namespace shop; to see the effect of binding the pool to it: bcsnetctl " +
 			"pool bind " + pool + " --namespace shop --dry-run=server"
 	}
 	for name, tc := range map[string]pickCase{
@@ -114,18 +114,18 @@ func TestPickByTheChain(t *testing.T) {
 		"its own is full: never the default chain": {
 			pools: []ipam.Pool{a(), b(ofTier("gold"))}, before: full("b"), want: want(),
 			text: "PoolExhausted: no available IP for pod shop/a: pool b (10.0.2.0/24) has 0 of 1 addresses free, 1 active, 0 " +
-				"reserved; namespace shop draws from its own alone; hint: see who holds them: bcsnetctl ip list --pool b; add " +
+				"reserved; namespace shop draws only from its own pools; hint: see who holds them: bcsnetctl ip list --pool b; add " +
 				"addresses: bcsnetctl pool add-ip b RANGE",
 		},
 		"its own is cordoned: never the default chain": {
 			pools: []ipam.Pool{a(), b(namespaces("shop"), cordoned)}, before: gold, want: want(),
-			text: "PoolCordoned: no available IP for pod shop/a: pool b is cordoned; namespace shop draws from its own alone; " +
-				"hint: let it hand out addresses again: bcsnetctl pool uncordon b",
+			text: "PoolCordoned: no available IP for pod shop/a: pool b is cordoned; namespace shop draws only from its own pools; " +
+				"hint: let it allocate addresses again: bcsnetctl pool uncordon b",
 		},
 		"its own is of another host: never the default chain": {
 			pools: []ipam.Pool{a(), b(ofTier("gold"), hosts(host2))}, before: gold, want: want(),
-			text: "NamespaceNotServed: none of the pools of host 192.168.0.1 serves namespace shop: a; it draws from its own " +
-				"alone: b; hint: see why: bcsnetctl explain namespace shop; to let the host draw from what the namespace has: " +
+			text: "NamespaceNotServed: none of the pools of host 192.168.0.1 serves namespace shop: a; it draws only from its own pools:" +
+				" b; hint: see why: bcsnetctl explain namespace shop; to let the host draw from its own pools: " +
 				"bcsnetctl pool add-host b 192.168.0.1",
 		},
 		"ahead, by a selector": {
@@ -134,7 +134,7 @@ func TestPickByTheChain(t *testing.T) {
 		"ahead, its own is full": {
 			pools: []ipam.Pool{a(), b(ofTier("gold"))}, before: full("b"), want: want(ahead),
 			text: "PoolExhausted: no available IP for pod shop/a: pool b (10.0.2.0/24) has 0 of 1 addresses free, 1 active, 0 " +
-				"reserved; namespace shop draws from its own alone; hint: see who holds them: bcsnetctl ip list --pool b; add " +
+				"reserved; namespace shop draws only from its own pools; hint: see who holds them: bcsnetctl ip list --pool b; add " +
 				"addresses: bcsnetctl pool add-ip b RANGE",
 		},
 
@@ -165,7 +165,7 @@ func TestPickByTheChain(t *testing.T) {
 		},
 		"not default: its address alone does not name it": {
 			pools: []ipam.Pool{a(notDefault), b()}, want: want(asking("10.0.1.9")),
-			text: "NamespaceNotServed: address 10.0.1.9 is in pool a, which serves only who names it; hint: ask for pool a, too",
+			text: "NamespaceNotServed: address 10.0.1.9 is in pool a, which serves only requests that name it; hint: ask for pool a, too",
 		},
 		"not default: its address and its name": {
 			pools: []ipam.Pool{a(notDefault), b()}, want: want(asking("10.0.1.9"), from("a")), picks: []string{"a 10.0.1.9"},
@@ -360,7 +360,7 @@ func TestChooseAll(t *testing.T) {
 		}
 		if !slices.Equal(got, pools) || pools == nil &&
 			refused(refusal) != "PoolExhausted: no available IP for pod shop/a: pool a (10.0.2.0/24) has 0 of 1 addresses "+
-				"free, 0 active, 0 reserved, 1 otherwise in use; pool b (10.0.1.0/24) has 0 of 1 addresses free, 0 active, 0 reserved, 1 otherwise in use; pool every (10.0.3.0/24) has 0 of 1 addresses free, 0 active, 0 reserved, 1 otherwise in use; namespace shop draws from its own alone; hint: see who holds them: bcsnetctl ip list --pool a; add addresses: bcsnetctl pool add-ip a RANGE" {
+				"free, 0 active, 0 reserved, 1 otherwise in use; pool b (10.0.1.0/24) has 0 of 1 addresses free, 0 active, 0 reserved, 1 otherwise in use; pool every (10.0.3.0/24) has 0 of 1 addresses free, 0 active, 0 reserved, 1 otherwise in use; namespace shop draws only from its own pools; hint: see who holds them: bcsnetctl ip list --pool a; add addresses: bcsnetctl pool add-ip a RANGE" {
 			t.Errorf("request %d: %v, %s", i, got, refused(refusal))
 		}
 	}

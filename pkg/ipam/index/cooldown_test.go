@@ -59,7 +59,7 @@ func TestPickLetsAddressesRest(t *testing.T) {
 		"the same pod, of a cordoned pool": {
 			change: func(x *Index) { x.Pools.SetPool(pool(t, "a", "10.0.0.0/24", entry, coolFor(30*time.Second), cordoned)) },
 			want:   want(lastHolder("uid-of-10.0.0.8", "eth0")), now: at(10),
-			text: "PoolCordoned: no available IP for pod shop/a: pool a is cordoned; hint: let it hand out addresses again: bcsnetctl pool uncordon a",
+			text: "PoolCordoned: no available IP for pod shop/a: pool a is cordoned; hint: let it allocate addresses again: bcsnetctl pool uncordon a",
 		},
 		"by name, in time":                       {want: want(asking("10.0.0.8")), now: ends},
 		"the cooldown is taken away":             {change: func(x *Index) { x.Pools.SetPool(pool(t, "a", "10.0.0.0/24", entry)) }, want: want(), now: at(11)},

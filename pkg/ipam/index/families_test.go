@@ -39,17 +39,17 @@ func TestFamilies(t *testing.T) {
 	both := []string{"blue4 10.0.0.19", "blue6 2001:db8::19"}
 	const (
 		none6 = "FamilyNotServed: pod shop/a takes an address of IPv6, which none of the pools that serve it has: a4 (IPv4); " +
-			"hint: ask for another of ipFamilies, or make a pool of that family: bcsnetctl pool create --help"
+			"hint: ask for another of ipFamilies, or create a pool of that family: bcsnetctl pool create --help"
 		apart = "FamilyNotServed: pod shop/a requires IPv4 and IPv6, and no network of the pools that serve it has both: " +
 			"a4 (IPv4, of no network), b6 (IPv6, of no network); hint: make the pools of both families part of one network, " +
 			"spec.network; see: bcsnetctl pool list -o wide"
 		oneNetwork = "FamilyNotServed: pod shop/a requires IPv4 and IPv6, and no network of the pools that serve it has both: " +
 			"blue4 (IPv4, network blue); hint: make the pools of both families part of one network, spec.network; see: " +
 			"bcsnetctl pool list -o wide"
-		cordoned6 = "PoolCordoned: no available IP for pod shop/a: pool blue6 is cordoned; hint: let it hand out addresses " +
+		cordoned6 = "PoolCordoned: no available IP for pod shop/a: pool blue6 is cordoned; hint: let it allocate addresses " +
 			"again: bcsnetctl pool uncordon blue6"
 		oneCordoned = "PoolCordoned: no available IP for pod shop/a: pool blue4 (10.0.0.0/24) has 1 of 1 addresses free, 0 " +
-			"active, 0 reserved; pool blue6 is cordoned; hint: let it hand out addresses again: bcsnetctl pool uncordon blue6"
+			"active, 0 reserved; pool blue6 is cordoned; hint: let it allocate addresses again: bcsnetctl pool uncordon blue6"
 	)
 	held := func(addr, pool string, size int) func(*ipam.PickRequest) {
 		return func(w *ipam.PickRequest) {
@@ -102,7 +102,7 @@ func TestFamilies(t *testing.T) {
 		"require beside what is held alone":        {pools: blue[:1], w: want(families(ipam.RequireDualStack), held("10.0.0.19", "blue4", 2)), refusal: oneNetwork},
 		"single of sets of both":                   {pools: blue, w: want(families(ipam.SingleStack, v6), among("10.0.0.19", "2001:db8::19")), want: both[1:]},
 		"single of the first of sets":              {pools: blue, w: want(families(ipam.SingleStack), among("10.0.0.19", "2001:db8::19")), want: both[:1]},
-		"require of sets of one":                   {pools: blue, w: want(families(ipam.RequireDualStack), among("10.0.0.19")), refusal: "ClaimConflict: pod shop/a takes an address of IPv6, and what its annotations or its claim name has none of that family; hint: name addresses of that family, too, or ask for another ipFamilyPolicy"},
+		"require of sets of one":                   {pools: blue, w: want(families(ipam.RequireDualStack), among("10.0.0.19")), refusal: "ClaimConflict: pod shop/a takes an address of IPv6, and its annotations or its claim name no address of that family; hint: name addresses of that family, too, or ask for another ipFamilyPolicy"},
 		"prefer of sets of one":                    {pools: blue, w: want(families(ipam.PreferDualStack), among("10.0.0.19")), want: both[:1]},
 		"prefer of sets, of which one is full":     {pools: full6, w: want(families(ipam.PreferDualStack), among("10.0.0.19", "2001:db8::19")), want: both[:1]},
 	} {
@@ -171,10 +171,10 @@ func TestParseFamilies(t *testing.T) {
 	}{
 		"nothing":      {},
 		"all":          {policy: "PreferDualStack", names: []string{"IPv6", "IPv4"}, want: "ipFamilyPolicy PreferDualStack, ipFamilies IPv6, IPv4"},
-		"no policy":    {policy: "DualStack", err: "there is no such policy: it is SingleStack, PreferDualStack or RequireDualStack"},
-		"other case":   {policy: "singleStack", err: "there is no such policy: it is SingleStack, PreferDualStack or RequireDualStack"},
-		"no family":    {names: []string{"IPv4", "ipv6"}, err: `"ipv6" is no family: it is IPv4 or IPv6`},
-		"empty family": {names: []string{""}, err: `"" is no family: it is IPv4 or IPv6`},
+		"no policy":    {policy: "DualStack", err: "there is no such policy; the policies are SingleStack, PreferDualStack and RequireDualStack"},
+		"other case":   {policy: "singleStack", err: "there is no such policy; the policies are SingleStack, PreferDualStack and RequireDualStack"},
+		"no family":    {names: []string{"IPv4", "ipv6"}, err: `"ipv6" is not a family: it is IPv4 or IPv6`},
+		"empty family": {names: []string{""}, err: `"" is not a family: it is IPv4 or IPv6`},
 		"twice":        {names: []string{"IPv6", "IPv6"}, err: "it names IPv6 twice"},
 		"three":        {names: []string{"IPv4", "IPv6", "IPv4"}, err: "it names 3 families: there are IPv4 and IPv6"},
 	} {

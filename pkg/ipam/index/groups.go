@@ -45,8 +45,8 @@ func (x *Pools) Relatives(name string) (names []string) {
 }
 
 // StillCarved returns which of the addresses that were handed over to a group are its own by now. What it has given
-// back, or does not serve because it does not fit, others may have handed out since; and so may a replica that learnt
-// of the group late.
+// back, or does not serve because it does not fit, others may have allocated since; and so may a replica that learnt of
+// the group late.
 func (x *Leases) StillCarved(group string) *netipx.IPSet {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()

@@ -10,7 +10,7 @@ import (
 )
 
 // SetNode takes a node; one without addresses for a node that is gone. Addresses that nodes have themselves are never
-// handed out. Two nodes can have an address for a while, as when a machine registers under a new name. It names the
+// allocated. Two nodes can have an address for a while, as when a machine registers under a new name. It names the
 // pools whose host selectors it matches now or did before, where that has changed.
 func (x *Pools) SetNode(name string, n ipam.Node) (reselected []string) {
 	x.core.mu.Lock()
@@ -116,8 +116,8 @@ func (x *Pools) HostOf(name string) (host netip.Addr, ok bool) {
 	return host, false
 }
 
-// Selection returns how many nodes the host selector of a pool matches, and how many of them have an InternalIP, by
-// which alone they draw. It looks at all nodes.
+// Selection returns how many nodes the host selector of a pool matches, and how many of them have an InternalIP,
+// without which they cannot draw. It looks at all nodes.
 func (x *Pools) Selection(name string) (nodes, internal int) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()

@@ -51,8 +51,8 @@ func TestKeptOnePodAtATime(t *testing.T) {
 		t.Errorf("of 51 addresses a namespace has %d kept", n)
 	}
 	const text = "QuotaExceeded: no available IP for pod shop/a: namespace tenant keeps 26 addresses of pool a that no pod " +
-		"uses, and 25 are free: it gets no more that are to be kept; hint: give back what it needs no more: " +
-		"bcsnetctl claim list -n tenant; or give it a quota of its own: bcsnetctl pool set a --quota tenant=N"
+		"uses, and 25 are free: it cannot keep more; hint: release what it does not need: " +
+		"bcsnetctl claim list -n tenant; or give it its own quota: bcsnetctl pool set a --quota tenant=N"
 	if _, refusal := x.Pick(keeping("tenant", "more"), now); refused(refusal) != text {
 		t.Errorf("refused:\n got %s\nwant %s", refused(refusal), text)
 	}

@@ -56,7 +56,7 @@ func TestPickFromANamedPool(t *testing.T) {
 		"another namespace": {
 			pools: []ipam.Pool{a(namespaces("x"))}, want: want(from("a")),
 			text: "NamespaceNotServed: pool a does not serve namespace shop; hint: see why: bcsnetctl explain " +
-				"namespace shop; to see what binding the pool to it would do: bcsnetctl pool bind a --namespace shop --dry-run=server",
+				"namespace shop; to see the effect of binding the pool to it: bcsnetctl pool bind a --namespace shop --dry-run=server",
 		},
 		"another network": {
 			pools: []ipam.Pool{a(network("blue"))}, want: want(from("a"), ofNetwork("red")),
@@ -93,7 +93,7 @@ func TestPickFromANamedPool(t *testing.T) {
 		},
 		"cordoned": {
 			pools: []ipam.Pool{a(), b(cordoned)}, want: want(from("b"), byHand),
-			text: "PoolCordoned: no available IP for owner vm-1: pool b is cordoned; hint: let it hand out addresses again: " +
+			text: "PoolCordoned: no available IP for owner vm-1: pool b is cordoned; hint: let it allocate addresses again: " +
 				"bcsnetctl pool uncordon b",
 		},
 		"being deleted": {
@@ -138,8 +138,8 @@ func TestOffer(t *testing.T) {
 		"free":               {pool: a(), addr: "10.0.0.8", want: "a"},
 		"free, with object":  {pool: a(), before: func(x *Index) { x.Feed.Watched(available("10.0.0.8", "a", 1)) }, addr: "10.0.0.8", want: "a"},
 		"of no host":         {pool: a(hosts()), addr: "10.0.0.8", want: "a"},
-		"cordoned":           {pool: a(cordoned), addr: "10.0.0.8", want: "a", text: "PoolCordoned: address 10.0.0.8 is in pool a, which hands out nothing: it is cordoned; hint: let it hand out addresses again: bcsnetctl pool uncordon a"},
-		"a node's own":       {pool: a(), before: func(x *Index) { x.Pools.SetNode("n", node("10.0.0.8")) }, addr: "10.0.0.8", want: "a", text: "AddressInUse: address 10.0.0.8 of pool a is the own address of node n; hint: take it out of the pool: bcsnetctl pool remove-ip a 10.0.0.8"},
+		"cordoned":           {pool: a(cordoned), addr: "10.0.0.8", want: "a", text: "PoolCordoned: address 10.0.0.8 is in pool a, which allocates nothing: it is cordoned; hint: let it allocate addresses again: bcsnetctl pool uncordon a"},
+		"a node's own":       {pool: a(), before: func(x *Index) { x.Pools.SetNode("n", node("10.0.0.8")) }, addr: "10.0.0.8", want: "a", text: "AddressInUse: address 10.0.0.8 of pool a is the address of node n; hint: take it out of the pool: bcsnetctl pool remove-ip a 10.0.0.8"},
 		"gateway":            {pool: a(), addr: "10.0.0.1", text: "AddressNotInPool: address 10.0.0.1 is the gateway of pool a (10.0.0.0/24); hint: ask for another address"},
 		"network address":    {pool: a(), addr: "10.0.0.0", text: "AddressNotInPool: address 10.0.0.0 is the network address of pool a (10.0.0.0/24); hint: ask for another address"},
 		"broadcast address":  {pool: a(), addr: "10.0.0.255", text: "AddressNotInPool: address 10.0.0.255 is the broadcast address of pool a (10.0.0.0/24); hint: ask for another address"},

@@ -168,7 +168,7 @@ func (x *Pools) Shadows() (all []Shadow) {
 // which these are tried.
 func (x *Pools) PoolsFor(namespace string) (names []string) {
 	for _, p := range x.Chain(namespace, netip.Addr{}) {
-		// else it gives blocks by hand alone
+		// else it gives blocks only by hand
 		if of, _ := x.Get(p.Pool); p.Tried && (of.BlockSize == 0 || of.AutoAssign) {
 			names = append(names, p.Pool)
 		}

@@ -44,23 +44,23 @@ func TestNextBlock(t *testing.T) {
 		},
 		"of another size": {
 			pools: []ipam.Pool{net}, which: "10.0.0.4/31",
-			want: "BadRequest: 10.0.0.4/31 is no block of pool net: these are of length 30, such as 10.0.0.4/30; hint: see: bcsnetctl pool tree net",
+			want: "BadRequest: 10.0.0.4/31 is not a block of pool net: blocks have the length 30, such as 10.0.0.4/30; hint: see: bcsnetctl pool tree net",
 		},
 		"not on a boundary": {
 			pools: []ipam.Pool{net}, which: "10.0.0.5/30",
-			want: "BadRequest: 10.0.0.5/30 is no block of pool net: these are of length 30, such as 10.0.0.4/30; hint: see: bcsnetctl pool tree net",
+			want: "BadRequest: 10.0.0.5/30 is not a block of pool net: blocks have the length 30, such as 10.0.0.4/30; hint: see: bcsnetctl pool tree net",
 		},
 		"of the other family": {
 			pools: []ipam.Pool{net}, which: "fd00::/30",
-			want: "BadRequest: fd00::/30 is no block of pool net: these are of length 30, such as 10.0.0.4/30; hint: see: bcsnetctl pool tree net",
+			want: "BadRequest: fd00::/30 is not a block of pool net: blocks have the length 30, such as 10.0.0.4/30; hint: see: bcsnetctl pool tree net",
 		},
 		"outside": {
 			pools: []ipam.Pool{net}, which: "10.0.0.12/30",
-			want: "AddressNotInPool: pool net has no address in 10.0.0.12/30 that it could hand out; hint: add them: bcsnetctl pool add-ip net 10.0.0.12-10.0.0.15",
+			want: "AddressNotInPool: pool net has no address in 10.0.0.12/30 that it could allocate; hint: add them: bcsnetctl pool add-ip net 10.0.0.12-10.0.0.15",
 		},
 		"its name is taken": {
 			pools: []ipam.Pool{net, aBlock(t, net, "10.0.0.4/30", "shop", namespaces("a", "b"))}, which: "10.0.0.4/30",
-			want: "NoFreeBlock: a pool is called net-10-0-0-4-30, as the block is, and is none: it is no block of pool net: a block has one namespace, it has 2; hint: see: bcsnetctl pool describe net-10-0-0-4-30",
+			want: "NoFreeBlock: a pool has the name net-10-0-0-4-30 of the block, and is not the block: it is not a block of pool net: a block has one namespace, it has 2; hint: see: bcsnetctl pool describe net-10-0-0-4-30",
 		},
 		"of a pool that is not split": {
 			pools: []ipam.Pool{pool(t, "net", "10.0.0.0/28", []string{"10.0.0.4"})},
@@ -68,7 +68,7 @@ func TestNextBlock(t *testing.T) {
 		},
 		"of a pool that goes": {
 			pools: []ipam.Pool{pool(t, "net", "10.0.0.0/28", []string{"10.0.0.4"}, splitInto(30), leaving)},
-			want:  "PoolCordoned: pool net hands out nothing: it is being deleted; hint: see: bcsnetctl pool describe net",
+			want:  "PoolCordoned: pool net allocates nothing: it is being deleted; hint: see: bcsnetctl pool describe net",
 		},
 		"of no pool": {pools: []ipam.Pool{net}, of: "gone", want: "NotFound: there is no pool gone; hint: see: bcsnetctl pool list"},
 	} {

@@ -37,7 +37,7 @@ func (x *Pools) addPool(p ipam.Pool, one *memory.Making) {
 	x.takePool(p)
 }
 
-// EndPool keeps a pool that this process deleted from handing out anything from now on. It changes nothing else of it:
+// EndPool keeps a pool that this process deleted from allocating anything from now on. It changes nothing else of it:
 // the watch may have delivered the deletion before, with a later generation, or even the end. created tells it from a
 // later pool of the name.
 func (x *Pools) EndPool(name string, created time.Time) {

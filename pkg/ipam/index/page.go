@@ -46,8 +46,8 @@ func (f *Filter) match(r *ledger.Record, container ledger.ID) (at ledger.Attachm
 
 // Page returns the first so many addresses behind one, in order, that have an object and match, each once, seen from
 // the attachment that does. total counts all that match, and more reports whether there are any behind the page. It
-// takes memory for the page alone, and holds the index for a part of it at a time: of each address it sees one entry,
-// of different ones such as there were at different moments.
+// takes memory only for the page, and holds the index for a part of it at a time: of each address it sees one entry, of
+// different ones such as there were at different moments.
 func (x *Leases) Page(f Filter, after netip.Addr, limit int) (page []lease.Lease, total int, more bool) {
 	var s selection
 	container := ledger.PackHex(f.ContainerID)

@@ -15,8 +15,8 @@ import (
 // Pools takes pools and nodes, and answers questions about them.
 type Pools struct{ core *core }
 
-// SetRebuilding keeps a pool, whether or not there is one of that name yet, from handing out addresses while it
-// is not known which of them are in use. waiting says what has to happen first; empty ends the wait.
+// SetRebuilding keeps a pool, whether or not there is one of that name yet, from allocating addresses while it is not
+// known which of them are in use. waiting says what has to happen first; empty ends the wait.
 func (x *Pools) SetRebuilding(name, waiting string) {
 	x.core.mu.Lock()
 	defer x.core.mu.Unlock()
@@ -130,7 +130,7 @@ func (x *Pools) PlansRevision() uint64 {
 type Overlap struct {
 	Other  string
 	Shared *netipx.IPSet
-	// Served: this pool, not the other, hands out the shared addresses.
+	// Served: this pool, not the other, allocates the shared addresses.
 	Served bool
 }
 

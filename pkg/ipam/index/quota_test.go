@@ -41,7 +41,7 @@ func TestQuota(t *testing.T) {
 	}
 	sets := func(all ...*netipx.IPSet) func(*ipam.PickRequest) { return func(w *ipam.PickRequest) { w.Sets = all } }
 	eight, nine := leased("10.0.0.8", "a", 1), leased("10.0.0.9", "a", 1)
-	const hint = "; hint: give back what it keeps and needs no more: bcsnetctl claim list -n shop; or raise its quota: " +
+	const hint = "; hint: release what it keeps and does not need: bcsnetctl claim list -n shop; or raise its quota: " +
 		"bcsnetctl pool set a --quota shop=N"
 	const two = "QuotaExceeded: no available IP for pod shop/a: namespace shop has 2 of the 2 addresses of pool a that " +
 		"it may have" + hint

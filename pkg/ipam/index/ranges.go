@@ -12,7 +12,7 @@ import (
 
 // Ranges are the addresses of a pool by their state, as PoolCounts counts them. No address is in two of the sets.
 type Ranges struct {
-	// Free can be handed out, Cooling could but for the cooldown.
+	// Free can be allocated, Cooling could but for the cooldown.
 	Free, Cooling *netipx.IPSet
 	// Active and Reserved have leases that name the pool, also on addresses that it does not serve.
 	Active, Reserved *netipx.IPSet

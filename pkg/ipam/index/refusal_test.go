@@ -53,19 +53,19 @@ func TestPickRefuses(t *testing.T) {
 		"pools of other namespaces": {
 			pools: []ipam.Pool{a(namespaces("x")), b(namespaces("y"), priority(1))}, want: want(),
 			text: "NamespaceNotServed: none of the pools of host 192.168.0.1 serves namespace shop: b, a; hint: see why: bcsnetctl explain " +
-				"namespace shop; to see what binding the pool to it would do: bcsnetctl pool bind b --namespace shop --dry-run=server",
+				"namespace shop; to see the effect of binding the pool to it: bcsnetctl pool bind b --namespace shop --dry-run=server",
 		},
 		"many pools of other namespaces": {
 			pools: many(namespaces("x")), want: want(),
 			text: "NamespaceNotServed: none of the pools of host 192.168.0.1 serves namespace shop: p0, p1, p2, p3, p4, and 2 " +
 				"more pools; hint: see why: bcsnetctl explain " +
-				"namespace shop; to see what binding the pool to it would do: bcsnetctl pool bind p0 --namespace shop --dry-run=server",
+				"namespace shop; to see the effect of binding the pool to it: bcsnetctl pool bind p0 --namespace shop --dry-run=server",
 		},
 		"a namespace bound to a pool of another host": {
 			pools: []ipam.Pool{a(), b(namespaces("shop"), hosts(host2))}, want: want(),
 			text: "NamespaceNotServed: none of the pools of host 192.168.0.1 serves namespace shop: a; it draws " +
-				"from its own alone: b; hint: see why: bcsnetctl explain " +
-				"namespace shop; to let the host draw from what the namespace has: bcsnetctl pool add-host b 192.168.0.1",
+				"only from its own pools: b; hint: see why: bcsnetctl explain " +
+				"namespace shop; to let the host draw from its own pools: bcsnetctl pool add-host b 192.168.0.1",
 		},
 		"an unknown network": {
 			pools: []ipam.Pool{a(network("blue")), b()}, want: want(ofNetwork("red")),
@@ -141,7 +141,7 @@ func TestPickRefuses(t *testing.T) {
 		"all cordoned or being deleted": {
 			pools: []ipam.Pool{a(cordoned), b(terminating)}, want: want(),
 			text: "PoolCordoned: no available IP for pod shop/a: pool a is cordoned; pool b is being deleted" +
-				"; hint: let it hand out addresses again: bcsnetctl pool uncordon a",
+				"; hint: let it allocate addresses again: bcsnetctl pool uncordon a",
 		},
 		"being deleted": {
 			pools: []ipam.Pool{a(terminating, cordoned)}, want: want(),
@@ -166,7 +166,7 @@ func TestPickRefuses(t *testing.T) {
 			}, want: want(),
 			text: "PoolCordoned: no available IP for pod shop/a: pool a (10.0.0.0/24) has 2 of 2 addresses free, 0 active, 0 " +
 				"reserved; pool a6 is cordoned" +
-				"; hint: let it hand out addresses again: bcsnetctl pool uncordon a6",
+				"; hint: let it allocate addresses again: bcsnetctl pool uncordon a6",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ type Scope struct {
 	Several bool
 }
 
-// SetElsewhere reports whether addresses are of other networks alone: each range has addresses of a pool of another
+// SetElsewhere reports whether addresses are only of other networks: each range has addresses of a pool of another
 // network, and none of them is of the scope's. A range without an address of any pool may be mistyped, so that the set
 // is not elsewhere. If the request names no network, all pools are of its network, but for those of a named network
 // from which its namespace draws only by name; and these as well if the pod has no other interface. named are the pools

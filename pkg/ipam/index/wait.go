@@ -14,7 +14,7 @@ func (x *Feed) Reached(version uint64) {
 	x.core.state.Progress.Reached(version)
 }
 
-// Seen returns the version that the watch has reached. It goes back by a ResetTo alone.
+// Seen returns the version that the watch has reached. Only ResetTo moves it back.
 func (x *Feed) Seen() uint64 {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()

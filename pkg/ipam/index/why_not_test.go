@@ -55,17 +55,17 @@ func TestWhyNotAnAddress(t *testing.T) {
 		"10.0.0.77":  "address 10.0.0.77 is not one of the addresses of pool own (10.0.0.0/24)",
 		"10.1.0.10":  "address 10.1.0.10 is in pool theirs, which does not serve namespace shop",
 		"10.2.0.10":  "address 10.2.0.10 is in pool elsewhere, which host 192.168.0.1 may not draw from",
-		"10.3.0.10":  "address 10.3.0.10 is in pool shut, which hands out nothing: it is cordoned",
+		"10.3.0.10":  "address 10.3.0.10 is in pool shut, which allocates nothing: it is cordoned",
 		"10.0.0.10":  "address 10.0.0.10 of pool own is held by shop/pod-of-10.0.0.10 on host 192.168.0.1",
-		"10.0.0.99": "address 10.0.0.99 is held by shop/pod-of-10.0.0.99 on host 192.168.0.1, and pool own does not have it any " +
-			"more: it drains",
+		"10.0.0.99": "address 10.0.0.99 is held by shop/pod-of-10.0.0.99 on host 192.168.0.1, and pool own no longer has it: " +
+			"it drains",
 		"10.0.0.11": "address 10.0.0.11 of pool own is kept for claim shop/other",
 		"10.0.0.12": "address 10.0.0.12 of pool own is reserved by ann: the printer",
 		"10.0.0.13": "address 10.0.0.13 of pool own is quarantined until " + at(3601).Format(time.RFC3339) +
 			": 02:00:5e:10:00:01 answered for it",
 		"10.0.0.14": "the object of address 10.0.0.14 of pool own is being deleted",
 		"10.0.0.15": "address 10.0.0.15 of pool own is cooling after shop/pod-of-10.0.0.15: it is free in 59m51s",
-		"10.0.0.16": "address 10.0.0.16 of pool own is the own address of node node-1",
+		"10.0.0.16": "address 10.0.0.16 of pool own is the address of node node-1",
 		"10.0.0.17": "address 10.0.0.17 of pool own is being given to another request",
 	} {
 		for who, w := range map[string]ipam.PickRequest{

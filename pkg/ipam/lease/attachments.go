@@ -62,7 +62,7 @@ func Attach(l Lease, h Holder, s Retention, now time.Time) (next Lease, ok bool)
 	return l, true
 }
 
-// detach ends the attachment that the lease is seen from. The other one has the address alone from then on, on the same
+// detach ends the attachment that the lease is seen from. From then on only the other one has the address, on the same
 // terms.
 func detach(l Lease, now time.Time, c Change) Lease {
 	l.History = l.History.Add(past(l, now, c))

@@ -45,7 +45,7 @@ func (o ConflictOutcome) String() string {
 }
 
 // Conflict is a report that somebody else answers for an address. It stays with the address when that goes on to
-// others: what was reported in the last hour, and how long the next quarantine takes, is read from it alone.
+// others: what was reported in the last hour, and how long the next quarantine takes, is read only from it.
 type Conflict struct {
 	// MAC that answered, in lower case with colons.
 	MAC string
@@ -131,7 +131,7 @@ func Contest(l Lease, mac string, now time.Time) (next Lease, ok bool) {
 	if l.State != Active || l.KeptInConflict() {
 		return l, false
 	}
-	next, ok = Release(l, now, Change{Verb: VerbConflict, By: mac, Reason: "answered for it, as for others"})
+	next, ok = Release(l, now, Change{Verb: VerbConflict, By: mac, Reason: "answered for it and for others"})
 	next.Conflict = &Conflict{mac, l.Host, l.ContainerID, next.Updated, ConflictReleased, time.Time{}}
 	return next, ok
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
-// CoolsUntil returns when an address that was given up may be handed out again by a pool of the given cooldown;
-// zero where nothing holds it back. An address rests from its release, whoever released it. That it was
-// set aside in between neither ends the rest nor begins another; one that nobody ever held has none.
+// CoolsUntil returns when an address that was given up may be allocated again by a pool of the given cooldown; zero
+// where nothing holds it back. An address rests from its release, whoever released it. That it was set aside in between
+// neither ends the rest nor begins another; one that nobody ever held has none.
 func (l Lease) CoolsUntil(cooldown time.Duration) time.Time {
 	if cooldown <= 0 || failpoint.Broken("cooldown") || l.State != Available || l.Updated.IsZero() {
 		return time.Time{}

@@ -31,8 +31,8 @@ const (
 	VerbImport      = "import"
 )
 
-// Change says who changes an address by hand, and why. The zero Change is no such change: the holder
-// itself gives the address up.
+// Change says who changes an address by hand, and why. The zero Change is not such a change: the holder itself gives
+// the address up.
 type Change struct{ Verb, By, Reason string }
 
 // Past is one entry of the history of an address: who held it and until when, or what was done to it.
@@ -57,7 +57,7 @@ type History string
 func PastHolder(name string) string { return cut(name, MaxPastHolder) }
 
 // NewHistory packs entries, newest first. Those beyond MaxHistory are dropped, long texts are cut. Attachments are kept
-// in the newest entry that has a holder alone.
+// only in the newest entry that has a holder.
 func NewHistory(entries []Past) History {
 	var b []byte
 	previous, last := "", true

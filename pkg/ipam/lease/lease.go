@@ -46,7 +46,7 @@ type Params struct {
 	Gateway netip.Addr
 }
 
-// Holder is who has an address. A holder is a container of a pod, or an owner that is no pod.
+// Holder is who has an address. A holder is a container of a pod, or an owner that is not a pod.
 type Holder struct {
 	Host        netip.Addr
 	ContainerID string
@@ -173,7 +173,7 @@ type Lease struct {
 	Conflict *Conflict
 	// History is who held the address before.
 	History History
-	// Deleting: the object has a deletionTimestamp. Such an address is never handed out.
+	// Deleting: the object has a deletionTimestamp. Such an address is never allocated.
 	Deleting bool
 	// HeldFinalizer: the object carries the finalizer that goes with Active and Reserved.
 	HeldFinalizer bool

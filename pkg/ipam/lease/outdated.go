@@ -7,13 +7,13 @@ type Outdated struct {
 	now Settings
 	// differs has what is known of each text: there are few.
 	differs map[Given][]string
-	// Leases is the number of leases that were given something else than the pool says now, By the number of them by
-	// the name of each setting. Unknown is of how many it is not known what they were given.
+	// Leases is the number of leases with other settings than the pool has now, By their number by the name of each
+	// setting. Unknown is the number of leases with unknown settings.
 	Leases, Unknown int
 	By              map[string]int
 }
 
-// NewOutdated returns the counts of a pool that says now what is given here.
+// NewOutdated returns the counts for a pool with these settings.
 func NewOutdated(now Settings) *Outdated {
 	return &Outdated{now: now, differs: map[Given][]string{}, By: map[string]int{}}
 }

@@ -120,9 +120,9 @@ func supersede(earlier []string, id string) []string {
 }
 
 // Release gives the address up, whoever has it; the caller has checked who does. Of two attachments the one that the
-// lease is seen from ends, and the other one has the address alone. One that a claim keeps is
-// Reserved for it from then on, with the name of the pod that had it; any other is Available, also one that was
-// Reserved. An address that is Available stays as it is (changed false). The holder goes into the history.
+// lease is seen from ends, and only the other one has the address. One that a claim keeps is Reserved for it from then
+// on, with the name of the pod that had it; any other is Available, also one that was Reserved. An address that is
+// Available stays as it is (changed false). The holder goes into the history.
 func Release(l Lease, now time.Time, c Change) (next Lease, changed bool) {
 	if l.State == Active && l.Other != nil && !failpoint.Broken("second") {
 		return detach(l, now, c), true

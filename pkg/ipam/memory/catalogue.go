@@ -24,7 +24,7 @@ type Catalogue struct {
 	families map[string]*ipam.Groups
 	// Making are the pools that this process is creating.
 	Making makingPools
-	// Rebuilding has, for each pool that is being rebuilt, the reason why it waits. Such a pool hands out nothing.
+	// Rebuilding has, for each pool that is being rebuilt, the reason why it waits. Such a pool allocates nothing.
 	Rebuilding map[string]string
 	// Segments are in the order of their addresses, and do not overlap.
 	Segments []segment

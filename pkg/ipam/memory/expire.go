@@ -52,8 +52,8 @@ func (x *State) stillCools(p *PoolState, r cooldown) bool {
 	return p.Cooldowns.Set.IsTaken(r.number) && p.CoolsUntil(x.Leases.Record(p.address(r.number))) == r.ends
 }
 
-// ExpireCooldowns ends those of a pool whose time has come. It is called whenever somebody looks at what the pool
-// has free; there is no timer.
+// ExpireCooldowns ends the cooldowns of a pool that are over. Functions that read the pool's free addresses call it
+// first; there is no timer.
 func (x *State) ExpireCooldowns(p *PoolState) {
 	p = p.Home()
 	for q := &p.Cooldowns.queue; len(*q) > 0 && (*q)[0].ends <= x.Now; {

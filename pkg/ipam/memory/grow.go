@@ -11,7 +11,7 @@ import (
 
 // drawn returns what a namespace draws from where it may draw from some pools: the pools themselves, but in place of
 // one that is split, the namespace's blocks and then the pool, which stands for a block that could be made. The pool
-// hands out nothing itself. Blocks in a given order stand in the place of the first pool that is split: those of all
+// allocates nothing itself. Blocks in a given order stand in the place of the first pool that is split: those of all
 // pools, whether they are among these or not.
 func (x *Catalogue) drawn(pools iter.Seq[*PoolState], namespace string) iter.Seq[*PoolState] {
 	return func(yield func(*PoolState) bool) {

@@ -64,13 +64,13 @@ func (x *Catalogue) NextBlock(pool, namespace string, which netip.Prefix) (ipam.
 func (x *Catalogue) blockNumber(p *PoolState, namespace string, which netip.Prefix) (uint64, *ipam.Refusal) {
 	see := "see: bcsnetctl pool tree " + p.Name
 	if which.Bits() != p.BlockSize || which.Addr().BitLen() != p.Split.First.BitLen() || which.Masked() != which {
-		return 0, ipam.Refuse(ipam.ReasonBadRequest, "%s is no block of pool %s: these are of length %d, such as %s",
-			which,
+		return 0, ipam.Refuse(ipam.ReasonBadRequest,
+			"%s is not a block of pool %s: blocks have the length %d, such as %s", which,
 			p.Name, p.BlockSize, netip.PrefixFrom(p.Split.First, p.BlockSize)).WithHint("%s", see)
 	}
 	number, ok := p.Split.NumberOf(which.Addr())
 	if !ok || p.Split.IsVoid(number) && len(p.Split.HeldIn(number)) == 0 {
-		return 0, ipam.Refuse(ipam.ReasonAddressNotInPool, "pool %s has no address in %s that it could hand out",
+		return 0, ipam.Refuse(ipam.ReasonAddressNotInPool, "pool %s has no address in %s that it could allocate",
 			p.Name, which).
 			WithHint("add them: bcsnetctl pool add-ip %s %s", p.Name, netipx.RangeOfPrefix(which))
 	}
@@ -92,7 +92,8 @@ func (x *Catalogue) blockNumber(p *PoolState, namespace string, which netip.Pref
 			WithHint("take another block, or wait until they are given up; see: bcsnetctl ip list --pool %s", p.Name)
 	}
 	if name := block.Name(p.Name, which); x.ByName[name] != nil {
-		return 0, ipam.Refuse(ipam.ReasonNoFreeBlock, "a pool is called %s, as the block is, and is none: %s", name,
+		return 0, ipam.Refuse(ipam.ReasonNoFreeBlock,
+			"a pool has the name %s of the block, and is not the block: %s", name,
 			x.ByName[name].Problem).WithHint("see: bcsnetctl pool describe %s", name)
 	}
 	return number, nil

@@ -32,8 +32,8 @@ func (x *Catalogue) Own(w ipam.PickRequest) iter.Seq[*PoolState] {
 	return slices.Values(slices.Concat(bound, split))
 }
 
-// HasOwn reports whether the namespace of a request has anything of its own that counts for its host, or could be given
-// a block for it. Then it draws from nothing else, however full that is.
+// HasOwn reports whether the namespace of a request has its own pools or blocks that count for its host, or could get a
+// block for it. Then it draws only from these, however full they are.
 func (x *Catalogue) HasOwn(w ipam.PickRequest) bool {
 	return x.hasCertainly(w) ||
 		w.Namespace != "" && slices.ContainsFunc(x.Growing, func(p *PoolState) bool { return p.Lists(w) })
@@ -45,10 +45,11 @@ func (x *Catalogue) hasCertainly(w ipam.PickRequest) bool {
 		slices.ContainsFunc(x.owning[w.Namespace], func(p *PoolState) bool { return p.ownsBlocks(w) })
 }
 
-// ownsBlocks reports whether the blocks that the namespace of a request has of a pool are its own for that request.
-// What somebody gave it by hand or in an order is, on every host, as a pool is that is bound to it. What the pool gave
-// by itself nobody decided on: one pod on one host would take the namespace off the default chain everywhere. It counts
-// on the hosts of the pool alone, and where the pool is for who names it, for who does.
+// ownsBlocks reports whether the blocks that the namespace of a request has of a pool are its own for that request. A
+// block that was assigned by hand or by an order counts on every host, like a bound pool. Nobody decided on a block
+// that was assigned automatically: if it counted everywhere, one pod on one host would take its namespace off the
+// default chain on all hosts. Such a block counts only on the hosts of the pool. If the pool has default: false, it
+// counts only for requests that name the pool.
 func (p *PoolState) ownsBlocks(w ipam.PickRequest) bool {
 	switch {
 	case !p.AutoAssign || slices.ContainsFunc(p.Split.Owns(w.Namespace), (*PoolState).inOrder):
@@ -62,8 +63,8 @@ func (p *PoolState) ownsBlocks(w ipam.PickRequest) bool {
 // OwnNames names what the namespace of a request has of its own.
 func (x *Catalogue) OwnNames(w ipam.PickRequest) []string { return PoolNames(slices.Collect(x.Own(w))) }
 
-// Beside returns the pools of the default chain that a namespace draws from on some of their hosts although it has
-// something of its own: that is for other hosts.
+// Beside returns the pools of the default chain that a namespace draws from on some of their hosts, although it has
+// blocks on other hosts.
 func (x *Catalogue) Beside(namespace string) (some []*PoolState) {
 	if x.HasOwn(ipam.PickRequest{Namespace: namespace}) { // on whichever host
 		return nil

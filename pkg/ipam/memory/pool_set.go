@@ -36,7 +36,7 @@ func (x *State) SetPool(p ipam.Pool) {
 	x.adopt(s, slices.Contains(changed, s))
 }
 
-// root returns the state of a pool that is no block, a new one where there is none.
+// root returns the state of a pool that is not a block, a new one where there is none.
 func (x *State) root(name string) *PoolState {
 	if s := x.Pools.Roots[name]; s != nil {
 		return s
@@ -70,7 +70,7 @@ func (x *State) divide(p *PoolState, g block.Grid) {
 }
 
 // adopt brings the blocks of a pool up to date with it, and looks once more at what names it as its parent. Two pools
-// that name each other are no blocks before and after.
+// that name each other are not blocks before and after.
 func (x *State) adopt(p *PoolState, replanned bool) {
 	for _, name := range slices.Collect(maps.Keys(x.Pools.Children[p.Name])) {
 		b, child := x.Pools.ByName[name], x.Pools.Children[p.Name][name]

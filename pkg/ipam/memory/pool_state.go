@@ -49,11 +49,11 @@ type PoolState struct {
 	matched map[string]struct{}
 	// Revision changes whenever the addresses that the pool serves are computed.
 	Revision uint64
-	// Rebuilding says what the pool waits for before it hands out addresses again; empty if it does not wait.
+	// Rebuilding says what the pool waits for before it allocates addresses again; empty if it does not wait.
 	Rebuilding string
 }
 
-// Serves reports whether the pool hands out addresses at present.
+// Serves reports whether the pool allocates addresses at present.
 func (p *PoolState) Serves() bool {
 	return p.Pool.Serves() && p.Rebuilding == "" && (p.Whole == nil || p.Whole.Rebuilding == "")
 }
@@ -184,7 +184,7 @@ func (p *PoolState) FirstAmong(some *netipx.IPSet, w ipam.PickRequest, chosen []
 }
 
 // Lists reports whether the requester's host may draw from the pool. Ahead of all pods any host may be theirs, where
-// the pool has one or was named. An object is on no host, and draws from what it names alone.
+// the pool has one or was named. An object is on no host, and draws only from what it names.
 func (p *PoolState) Lists(w ipam.PickRequest) bool {
 	switch {
 	case w.Ahead && w.Owner != "":
@@ -195,7 +195,7 @@ func (p *PoolState) Lists(w ipam.PickRequest) bool {
 	return p.Draws(w.Host) || w.ByHand()
 }
 
-// Stop returns what keeps a pool from handing out addresses.
+// Stop returns what keeps a pool from allocating addresses.
 func (p *PoolState) Stop() explain.Stop {
 	switch {
 	case p.Serves():
@@ -219,7 +219,7 @@ func (p *PoolState) Stop() explain.Stop {
 	}
 }
 
-// Stopped returns the reason of a refusal by a pool that hands out nothing.
+// Stopped returns the reason of a refusal by a pool that allocates nothing.
 func (p *PoolState) Stopped() ipam.Reason {
 	if p.Pool.Serves() {
 		return ipam.ReasonPoolRebuilding

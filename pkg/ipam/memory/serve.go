@@ -47,8 +47,8 @@ func (x *State) refreshPool(p *PoolState) {
 	}
 }
 
-// Refresh brings the free set of the pool that serves an address up to date. The last address of a
-// full /64 has no number and is never handed out, nor is one that is withheld from a group.
+// Refresh brings the free set of the pool that serves an address up to date. The last address of a full /64 has no
+// number and is never allocated, nor is one that is withheld from a group.
 func (x *State) Refresh(a netip.Addr) {
 	if p, i, ok := x.Pools.SegmentOf(a); ok && i < p.Set.Len() {
 		kept := x.occupied(a)
@@ -56,7 +56,7 @@ func (x *State) Refresh(a netip.Addr) {
 	}
 }
 
-// occupied reports whether an address cannot be handed out at present, its cooldown apart. A free record with the
+// occupied reports whether an address cannot be allocated at present, its cooldown apart. A free record with the
 // finalizer of an address in use lost its status: a backup that has no status may have been restored.
 func (x *State) occupied(a netip.Addr) bool {
 	if r := x.Leases.Record(a); r != nil &&

@@ -51,7 +51,7 @@ func (p *PoolState) inside(block netip.Prefix) (parts []segment) {
 	return parts
 }
 
-// EachRange yields the ranges that a pool serves in the order of their addresses, those that are withheld last.
+// EachRange yields the ranges that a pool serves in the order of their addresses, and the withheld ranges last.
 func (p *PoolState) EachRange() iter.Seq[netipx.IPRange] {
 	return func(yield func(netipx.IPRange) bool) {
 		for _, s := range p.Segments {

@@ -20,7 +20,7 @@ type State struct {
 	Claims ledger.Claims
 	// Members has each entry once, under the pool that its object names.
 	Members ledger.PoolMembers
-	// Pools has each address in the segment of at most one pool.
+	// Pools are all pools. Each address is in a segment of at most one pool.
 	Pools Catalogue
 	// Nodes has the names of the Nodes that claim an address, sorted.
 	Nodes nodes.Table

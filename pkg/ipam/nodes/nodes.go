@@ -62,8 +62,8 @@ func (t *Table) Of(a netip.Addr) (string, bool) {
 // Addresses yields the addresses that nodes have themselves, in no order.
 func (t *Table) Addresses() iter.Seq[netip.Addr] { return maps.Keys(t.byAddr) }
 
-// Machine yields the addresses of the machine that a host's address belongs to. If one Node alone claims the host's
-// address, these are the addresses that this Node alone claims; else it is the host's address alone.
+// Machine yields the addresses of the machine that a host's address belongs to. If only one Node claims the host's
+// address, these are the addresses that only this Node claims; else only the host's address.
 func (t *Table) Machine(host netip.Addr) iter.Seq[netip.Addr] {
 	return func(yield func(netip.Addr) bool) {
 		names := t.byAddr[host]

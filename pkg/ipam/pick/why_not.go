@@ -39,7 +39,7 @@ func (x *Picker) whyNot(w ipam.PickRequest, a netip.Addr) *ipam.Refusal {
 	return x.taken(a, p, w)
 }
 
-// notGiven refuses an address of a pool that hands out nothing.
+// notGiven refuses an address of a pool that allocates nothing.
 func notGiven(a netip.Addr, p *memory.PoolState) *ipam.Refusal {
 	return ipam.RefuseFacts(p.Stopped(), explain.Facts{
 		Kind: explain.AddressPoolStopped, Address: a, Pool: p.Name, Stop: p.Stop(),
@@ -137,7 +137,7 @@ func (x *Picker) unfit(w ipam.PickRequest, a netip.Addr, p *memory.PoolState) *i
 	}
 }
 
-// taken returns why an address of a pool cannot be handed out to who asks for it, nil when it can.
+// taken returns why an address of a pool cannot be allocated to the request, nil if it can.
 func (x *Picker) taken(a netip.Addr, p *memory.PoolState, w ipam.PickRequest) *ipam.Refusal {
 	if facts, by := x.usedBy(a, w); facts.Kind != 0 {
 		facts.Address, facts.Pool = a, p.Name

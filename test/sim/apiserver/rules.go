@@ -37,7 +37,7 @@ func namedAfterAddress(now, _ map[string]any) []complaint {
 		return nil
 	}
 	return []complaint{{"FieldValueInvalid", "metadata", "name " + text(meta(now), "name") +
-		" is not that of an address"}}
+		" is not the name of an address"}}
 }
 
 func addressFits(now, _ map[string]any) []complaint {

@@ -10,7 +10,7 @@ import (
 func NewIP(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ip", Aliases: []string{"ips"}, GroupID: "objects",
-		Short: "Single addresses, whoever has them or not",
+		Short: "Single addresses, in use or free",
 	}
 	cmd.AddCommand(
 		newList(s), newDescribe(s, "ip"), newFind(s, "ip"), newHistory(s, "ip"),

@@ -32,10 +32,10 @@ func newAllocate(s *app.App) *cobra.Command {
 	v := &ipAllocate{App: s}
 	cmd := &cobra.Command{
 		Use: "allocate --pool POOL --for NAME", Aliases: []string{"alloc"}, Args: app.Takes(0, 0), RunE: app.Runs(v),
-		Short: "Take an address for a machine that is no pod",
-		Long: `Take an address for a machine that is no pod: a VM, an appliance, a virtual
-address. It is held in the name given to --for until it is released; nothing
-takes it back. The same name asked for again gets the same address.
+		Short: "Take an address for a machine that is not a pod",
+		Long: `Take an address for a machine that is not a pod: a VM, an appliance, a virtual
+address. The name given to --for holds it until somebody releases it. The same
+name gets the same address again.
 
 The pool's hosts and namespaces do not matter. The address goes to standard
 output; with --no-headers it is the first word.`,
@@ -163,7 +163,7 @@ func (v *ipAllocate) report(held, fresh []lease.Lease) error {
 		if v.DryRun != app.DryRunNone {
 			continue // there is nothing to give back
 		}
-		v.Hint("to give it back: bcsnetctl ip release %s", l.Addr)
+		v.Hint("to release it: bcsnetctl ip release %s", l.Addr)
 	}
 	return err
 }

@@ -31,7 +31,7 @@ func newDescribe(s *app.App, group string) *cobra.Command {
 		Short: "Show who has an address, since when, and how to get it back",
 		Long: `Show all that is known of addresses: who holds one, since when and on which
 host, what became of the pod, who held it before, and the command that frees it.
-Of a free address, which pool hands it out, or why nobody gets it.
+For a free address it shows which pool allocates it, or why nobody gets it.
 
 - reads addresses from standard input, one a line.`,
 		Example: `  bcsnetctl ip describe 10.0.0.20

@@ -33,10 +33,10 @@ func newFind(s *app.App, group string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "find TEXT", Args: app.Takes(1, 1), RunE: app.Runs(v),
 		Short: "Find addresses by pod, container, host, claim, MAC and more",
-		Long: `Find the addresses that have to do with TEXT: the name of a pod, alone or as
+		Long: `Find the addresses that have to do with TEXT: the name of a pod, as POD or
 NAMESPACE/POD, the ID of a container, the IP of a host, a namespace, a claim, an
-address, its MAC, or the name given to ip allocate --for. Where nothing has that
-very name, names and IDs that begin with TEXT count; of an ID, 4 digits or more.
+address, its MAC, or the name given to ip allocate --for. If nothing has exactly
+that name, names and IDs that begin with TEXT count; of an ID, 4 digits or more.
 Only addresses ` + v.what() + ` are found.
 
 A flag has TEXT mean only that; several flags, any of those.`,

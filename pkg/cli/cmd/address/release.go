@@ -41,28 +41,28 @@ func newRelease(s *app.App, group string) *cobra.Command {
 		Long: `Free addresses, after a question: others may get them at once. ADDRESS is a
 single one, a range a-b with both ends, or a CIDR; up to 4096 in one call. While
 its pod lives, or containers of a pod that is gone may still run, an address is
-released only with --force: the controller frees it by itself once that is over.
-All addresses are looked at before any is released, and one that has a new
-holder by then is left alone. What was released goes to standard output, as it
-was before.
+released only with --force: the controller releases it automatically when the
+containers have certainly ended. The command checks all addresses before it
+releases any, and skips one that has a new holder by then. The released
+addresses go to standard output, as they were before.
 
-An address that a claim keeps and no pod has goes back to its pool; for a claim
-that takes its addresses before pods ask, the controller takes another at once.
-One that a pod has by a claim which keeps it stays reserved for the claim.
+An address that a claim keeps and no pod has returns to its pool; for a claim
+that preallocates, the controller takes another one at once. An address that a
+pod has by a claim which keeps it stays reserved for the claim.
 
-The quarantine of an address that somebody else answered for ends with it.
+The release of a quarantined address ends its quarantine.
 
-An address that is free already is no error; - reads addresses from standard
-input, one entry a line. What fails can be run again: it does the rest.
+Releasing a free address is not an error; - reads addresses from standard input,
+one entry a line. If the command fails, run it again: it does the rest.
 
 With --network, --pool, --group, --host or --endpoint in place of addresses, the
-leases there end whose holders are gone: what the controller would collect, at
-once. A holder is gone if its pod is, and no container of it can run any more:
-its node is ready, and the pod has been gone for --settle, at two looks. A
-shorter --settle is your word that the containers of pods that were deleted by
-force are no more. What is not sure is left alone and counted, as are pods that
-live and owners that are no pods; --force ends their leases, too, and at once,
-and names the pods. Addresses that claims keep go back only with --kept.`,
+command releases the addresses whose holders are gone: what the controller would
+collect, at once. A holder is gone if its pod is gone and no container of it can
+run: its node is Ready, and the pod has been gone for --settle, in two checks. A
+shorter --settle is your word that the containers of forcibly deleted pods have
+ended. Other addresses are not released but counted, as are those of running
+pods and of owners that are not pods; --force releases them, too, at once, and
+names the pods. Addresses that claims keep are released only with --kept.`,
 		Example: `  bcsnetctl ip release 10.0.0.20 --dry-run=client
   bcsnetctl ip release 10.0.0.20 10.0.0.32-10.0.0.63 --force --yes --reason "node lost"
   bcsnetctl ip release --network prod --dry-run=client
@@ -116,7 +116,7 @@ func (v *ipRelease) Complete(args []string) (err error) {
 func (v *ipRelease) Validate() (err error) {
 	switch {
 	case v.by == nil && v.kept:
-		return app.Usagef("--kept goes with a selection, such as --pool: addresses that are named go back without it")
+		return app.Usagef("--kept goes with a selection, such as --pool: named addresses are released without it")
 	case v.settle < 0:
 		return app.Usagef("--settle %s is negative", v.settle)
 	case v.by != nil && v.by.check != nil:

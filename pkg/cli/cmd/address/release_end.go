@@ -67,7 +67,7 @@ func (v *ipRelease) report(released []lease.Lease) {
 	for _, l := range released {
 		switch {
 		case !both(l):
-			v.Say.Done("%s has %s no more; %s has it", l.Who(), l.Addr, l.Other.Where())
+			v.Say.Done("%s no longer has %s; %s has it", l.Who(), l.Addr, l.Other.Where())
 			continue
 		case l.State == lease.Active && l.KeptOnRelease() && !v.kept:
 			stay = append(stay, l)

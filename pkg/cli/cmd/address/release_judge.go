@@ -127,7 +127,8 @@ func (v *ipRelease) check(ctx context.Context, j *judgement) error {
 			failed = append(failed, v.refusal(f))
 		}
 	} else if i := first(j.stays, unread); i >= 0 {
-		return fmt.Errorf("nothing is released, as it is not known whether the holders still exist: %w", j.stays[i].err)
+		return fmt.Errorf("nothing is released, because it is unknown whether the holders still exist: %w",
+			j.stays[i].err)
 	}
 	unknown, err := v.known(ctx, j.free)
 	if err != nil {
@@ -154,10 +155,10 @@ func (v *ipRelease) refusal(f finding) error {
 	switch f.fate {
 	case isReserved:
 		return app.Refuse(app.ReasonAddressReserved, "address %s is reserved: nobody holds it", f.Addr).
-			WithHint("to have it handed out again: bcsnetctl ip unreserve %s", f.Addr)
+			WithHint("to end the reservation: bcsnetctl ip unreserve %s", f.Addr)
 	case isKept:
 		return app.Refuse(app.ReasonAddressKept, "address %s of pool %s is not in use: %s", f.Addr, f.Pool,
-			resource.RetainedText(f.Lease)).WithHint("to give it back to its pool: %s --kept", again)
+			resource.RetainedText(f.Lease)).WithHint("to return it to its pool: %s --kept", again)
 	case unread:
 		return fmt.Errorf("whether the holder of %s lives is unknown: %w", f.Addr, f.err)
 	case hasObject:
@@ -166,14 +167,15 @@ func (v *ipRelease) refusal(f finding) error {
 			WithHint("delete it, and the address is released: kubectl -n %s delete %s %s", o.Namespace,
 				strings.ToLower(o.What()), o.Name)
 	case noPod: // nobody can check whether it is gone
-		return app.Refuse(app.ReasonHolderUnverified, "%s, and that is no pod", text).
+		return app.Refuse(app.ReasonHolderUnverified, "%s, which is not a pod", text).
 			WithHint("to release it all the same: %s --force", again)
 	case lives:
 		return app.Refuse(app.ReasonPodLives, "%s, and the pod %s", text, f.pod.Text).
 			WithHint("delete the pod, and the address is released; to take it from the running pod: %s --force", again)
 	default:
 		return app.Refuse(app.ReasonPodLives, "%s; the pod %s", text, f.pod.Text).
-			WithHint("the controller frees it once nobody surely has it; to take it away at once: %s --force", again)
+			WithHint("the controller releases it as soon as no container can use it; to release it at once: %s --force",
+				again)
 	}
 }
 

@@ -50,7 +50,7 @@ func selections(s *app.App) []selection {
 		{
 			name: "endpoint",
 			usage: "what one `HOLDER` has, if it is gone: NAMESPACE/POD, the ID of a container or 4 digits " +
-				"of it, an owner that is no pod, or an address",
+				"of it, an owner that is not a pod, or an address",
 			completes: resource.CompleteEndpoints(s), check: checkEndpoint, find: ofEndpoint, single: true,
 		},
 	}
@@ -188,7 +188,7 @@ func (v *ipRelease) ofContainer(ctx context.Context, digits string) (held []leas
 	}
 	switch len(ids) {
 	case 0:
-		return nil, app.Refuse(ipam.ReasonNotFound, "no container or owner %s has an address", digits).
+		return nil, app.Refuse(ipam.ReasonNotFound, "no container or owner %q has an address", digits).
 			WithHint("a pod is named as NAMESPACE/POD; to look for anything: bcsnetctl ip find %s", digits)
 	case 1:
 		return held, nil

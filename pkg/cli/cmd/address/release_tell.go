@@ -23,9 +23,9 @@ type fateText struct {
 func fates() []fateText {
 	return []fateText{
 		{isGone, "of holders that are gone", ""}, {lives, "of pods that live", "--force"},
-		{mayRun, "of pods that are gone and may still run", "--force"},
+		{mayRun, "of pods that are gone but whose containers may still run", "--force"},
 		{hasObject, "of objects that exist", "--force"},
-		{noPod, "of holders that are no pods", "--force"}, {unread, "of pods that cannot be read", ""},
+		{noPod, "of holders that are not pods", "--force"}, {unread, "of pods that cannot be read", ""},
 		{isKept, "kept by claims", "--kept"},
 	}
 }
@@ -48,14 +48,15 @@ func (v *ipRelease) announce(j *judgement) {
 	}
 	for _, row := range fates() {
 		if n := count(j.stays, row.fate); n > 0 {
-			v.Say.Note("left alone: %s %s; with %s %s released", humanize.Plural(n, "lease"), row.what, row.with,
-				humanize.OneOr(n, "it is", "they are"))
+			v.Say.Note("not released: %s %s; to release %s: %s", humanize.Plural(n, "lease"), row.what,
+				humanize.OneOr(n, "it", "them"), row.with)
 		}
 	}
 	if i := first(j.stays, mayRun); i >= 0 {
 		f := j.stays[i]
 		v.Say.Warn("the pod of %s, %s, %s", f.Addr, f.Where(), f.pod.Text)
-		v.Hint("the controller ends such leases once that is over; when a machine is off: bcsnetctl release-host HOST")
+		v.Hint("the controller releases such addresses when the containers have certainly ended; " +
+			"if a machine is off: bcsnetctl release-host HOST")
 	}
 	if len(j.ends) == 0 {
 		v.Say.Note("nothing to release")
@@ -105,10 +106,10 @@ func (v *ipRelease) ending(f finding) leasing.Ending {
 	what := fmt.Sprintf("%s of pool %s: ", l.Addr, l.Pool)
 	switch {
 	case l.IsQuarantined():
-		return leasing.Ending{Text: what + "quarantined, as " + l.Conflict.MAC +
-			" answered for it; it goes back to the pool"}
+		return leasing.Ending{Text: what + "quarantined, because " + l.Conflict.MAC +
+			" answered for it; it returns to the pool"}
 	case f.fate == isKept:
-		return leasing.Ending{Text: what + resource.RetainedText(l) + "; no pod has it, and it goes back to the pool"}
+		return leasing.Ending{Text: what + resource.RetainedText(l) + "; no pod has it, and it returns to the pool"}
 	}
 	what += v.holders(l)
 	switch {
@@ -133,7 +134,7 @@ func (v *ipRelease) ending(f finding) leasing.Ending {
 	case f.fate != noPod:
 		return leasing.Ending{Text: what + "; the pod " + f.pod.Text, Grave: f.fate == mayRun}
 	case l.Owner != "":
-		return leasing.Ending{Text: what + ", which is no pod", Grave: v.by != nil}
+		return leasing.Ending{Text: what + ", which is not a pod", Grave: v.by != nil}
 	}
 	return leasing.Ending{Text: what + "; its pod is unknown", Grave: v.by != nil}
 }

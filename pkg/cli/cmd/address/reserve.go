@@ -61,11 +61,11 @@ pool, the lowest, or with --contiguous the lowest that are in a row.
 
 func newUnreserve(s *app.App) *cobra.Command {
 	return (&ipReserve{SetAside: leasing.SetAside{App: s}}).command(&cobra.Command{
-		Use: "unreserve ADDRESS...", Short: "Have reserved addresses handed out again",
-		Long: `Have reserved addresses handed out again: single ones, ranges a-b with both
-ends, or CIDRs, up to 4096 in one call. Addresses in use, and addresses that a
-claim keeps, are refused before any is changed; one that is not reserved is no
-error.
+		Use: "unreserve ADDRESS...", Short: "End the reservation of addresses",
+		Long: `End the reservation of addresses, so that they can be allocated again: single
+ones, ranges a-b with both ends, or CIDRs, up to 4096 in one call. Addresses in
+use, and addresses that a claim keeps, are refused before any is changed. An
+address that is not reserved is not an error.
 
 - reads addresses from standard input, one entry a line.`,
 		Example: `  bcsnetctl ip unreserve 10.0.0.20
@@ -119,11 +119,11 @@ func (v *ipReserve) chosen(runs []run) (out []resource.Entry, err error) {
 			return out, nil
 		}
 	}
-	what, most := "free addresses", uint64(v.count)-left
+	what, most := "free addresses: it has %d", uint64(v.count)-left
 	if v.contiguous {
-		what, most = "free addresses in a row", longest
+		what, most = "consecutive free addresses: the longest range has %d", longest
 	}
-	return nil, app.Refuse(ipam.ReasonPoolExhausted, "pool %s has not %d %s: at most %d", v.pool, v.count, what, most).
+	return nil, app.Refuse(ipam.ReasonPoolExhausted, "pool %s does not have %d "+what, v.pool, v.count, most).
 		WithHint("see which are free: bcsnetctl ip free %s", v.pool)
 }
 

@@ -68,7 +68,7 @@ func (v *ipFree) Complete(args []string) error {
 
 func (v *ipFree) Validate() error {
 	if v.run == 0 {
-		return app.Usagef("--run 0 is no number of addresses")
+		return app.Usagef("--run must be at least 1")
 	}
 	switch entries, err := resource.ParseEntries([]string{v.text}); {
 	case v.text == "":
@@ -137,7 +137,7 @@ func (v *ipFree) rows(ctx context.Context) ([]run, error) {
 			free = ipaddr.Intersect(free, v.within)
 		}
 		if one.Stopped != "" && len(free.Ranges()) > 0 {
-			v.Say.Warn("pool %s hands out nothing: %s", one.Pool.Name, one.Stopped)
+			v.Say.Warn("pool %s allocates nothing: %s", one.Pool.Name, one.Stopped)
 		}
 		for _, r := range free.Ranges() {
 			rows = append(rows, run{r, one.Pool.Name})

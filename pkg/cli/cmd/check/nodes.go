@@ -49,8 +49,8 @@ Nothing is left behind, also after Ctrl-C. What a run that was killed left ends
 by itself a few minutes after --timeout, and the next run removes it.
 
 Its user may create, get, list, patch and delete pods in the namespace. The
-search for duplicates wants NET_RAW there; where Pod Security refuses that, it
-says so and does the rest. Exit code 3 says that there are findings.`,
+search for duplicates needs NET_RAW there; if Pod Security refuses that, it says
+so and does the rest. Exit code 3 says that there are findings.`,
 		Example: `  bcsnetctl check nodes
   bcsnetctl check nodes node-7 node-8 --pool blue
   bcsnetctl check nodes -l rack=r7 -n shop -o json`,
@@ -60,7 +60,8 @@ says so and does the rest. Exit code 3 says that there are findings.`,
 	v.in.AddTo(s, cmd, "make the pods in this `NAMESPACE`, whose pools they draw from")
 	v.which.AddLabels(cmd, "nodes")
 	f.StringVar(&v.pool, "pool", "", "draw from this `POOL`")
-	f.StringVar(&v.image, "image", "", "an `IMAGE` with /bcsnet-podcheck; that of the DaemonSet bcsnet-node by default")
+	f.StringVar(&v.image, "image", "",
+		"an `IMAGE` with /bcsnet-podcheck; default: the image of the DaemonSet bcsnet-node")
 	f.DurationVar(&v.timeout, "timeout", time.Minute, "how long a pod may take until it runs with an address")
 	s.DryRun.AddTo(cmd)
 	v.output.AddToViews(cmd)

@@ -107,7 +107,7 @@ func TestTrouble(t *testing.T) {
 		},
 		"something else": {
 			events: []resource.Event{event("FailedMount", "no such volume", 9)}, check: nodecheck.CheckPod,
-			cause: "the pod does not start: no such volume", fix: "mend it, and check the node again",
+			cause: "the pod does not start: no such volume", fix: "fix it, and check the node again",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

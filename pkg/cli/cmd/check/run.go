@@ -106,7 +106,7 @@ func (r *run) create(ctx context.Context) error {
 		case wasInterrupted(ctx, err) || apierrors.ReasonForError(err) == metav1.StatusReasonUnknown:
 			return err // no answer: the pod may exist, and is deleted at the end
 		default:
-			t.fail(nodecheck.CheckPod, "mend it, and check the node again: bcsnetctl check nodes "+t.Name,
+			t.fail(nodecheck.CheckPod, "fix it, and check the node again: bcsnetctl check nodes "+t.Name,
 				"the API server makes no pod: %v", err)
 		}
 		return nil

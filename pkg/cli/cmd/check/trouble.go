@@ -135,7 +135,7 @@ func fixOf(why string) string {
 	if strings.Contains(why, program) {
 		return "name an image that has " + program + ": --image IMAGE"
 	}
-	return "mend it, and check the node again"
+	return "fix it, and check the node again"
 }
 
 func isServing(pod *corev1.Pod) bool {

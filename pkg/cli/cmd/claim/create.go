@@ -42,12 +42,12 @@ func newCreate(s *app.App) *cobra.Command {
 		Long: `Create a claim: addresses that are kept for the workload of --owner, whose
 pods use it without being told, or for all pods that name it by the annotation
 ` + workload.ClaimAnnotation + `. It has no address until a pod
-that uses it gets one, or, with --preallocate, takes them before. Annotations
-alone make claims, too; one that is made by hand may have a bound, and is there
-before the first pod is.
+that uses it gets one; with --preallocate it takes them before. Annotations
+create claims, too. A claim that you create may have a limit, and exists before
+its first pod.
 
 The kind of --owner is written as kubectl writes it: Deployment/web, sts/db, or
-CloneSet.apps.kruise.io/web where several groups have it. It is the topmost one:
+CloneSet.apps.kruise.io/web if several groups have it. It is the topmost one:
 the Deployment, not its ReplicaSet; the CronJob, not its Jobs.`,
 		Example: `  bcsnetctl claim create web -n shop --owner Deployment/web --replicas 3 --surge 1
   bcsnetctl claim create db --owner StatefulSet/db --release-policy Timed --keep 48h --pool blue
@@ -63,10 +63,10 @@ the Deployment, not its ReplicaSet; the CronJob, not its Jobs.`,
 	f.IntVar(&v.replicas, "replicas", -1, "the most addresses of a family; -1 is as many as its pods need")
 	f.BoolVar(&spec.Preallocate, "preallocate", false,
 		"take the addresses now, before any pod asks: as many as --replicas, or all of --address")
-	f.Int32Var(&spec.Surge, "surge", 0, "how many more than --replicas for a while, as in a rolling update")
+	f.Int32Var(&spec.Surge, "surge", 0, "how many more than --replicas temporarily, as in a rolling update")
 	f.StringSliceVar(&spec.Addresses, "address", nil, "only these `ADDRESSES`: a-b, a CIDR or a single one; repeatable")
 	f.StringVar(&spec.Pool, "pool", "", "only addresses of this `POOL`; of several, a,b, the first with a free one")
-	f.StringVar(&v.policy, "release-policy", "", "`WHEN` addresses go back to their pool: "+
+	f.StringVar(&v.policy, "release-policy", "", "`WHEN` addresses return to their pool: "+
 		strings.Join(releasePolicies(), ", ")+"; without it, Immutable, or Timed with --keep")
 	f.DurationVar(&v.keep, "keep", 0, "how long an address is kept after its pod ended, with Timed")
 	f.StringVar(&spec.SharedName, "shared-name", "", "the `NAME` by which pods use it as a shared pool")

@@ -27,10 +27,10 @@ func newDelete(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete NAME...", Aliases: []string{"rm"}, Args: app.Takes(1, 0), RunE: app.Runs(v),
 		Short: "Delete claims",
-		Long: `Delete claims, after a question. What a claim keeps and no pod has goes back to
-its pool. Addresses that pods have stay with them, and the claim goes when the
-last of these pods ends, 16 seconds after its deletion at the earliest: requests
-that began before may need it. The command waits for that. Interrupting it does
+		Long: `Delete claims, after a question. Addresses that a claim keeps and no pod has
+return to their pools. Addresses that pods have stay with them. The claim is
+deleted when the last of these pods ends, at the earliest after 16 seconds:
+requests that began before may need it. The command waits for that. Interrupting it does
 not bring the claim back.`,
 		Example: `  bcsnetctl claim delete web -n shop
   bcsnetctl claim delete shop/web shop/db --yes --wait=false`,
@@ -85,8 +85,8 @@ func (v *claimDelete) radius(ctx context.Context, c resource.Claim) (waits int) 
 		what = "it is unknown what it has: " + err.Error()
 	case len(leases) > 0:
 		used, kept := view.ClaimUses(leases)
-		what = fmt.Sprintf("%d kept %s back to the pool, %d in use %s with the pods until they end", kept,
-			humanize.OneOr(kept, "goes", "go"), used, humanize.OneOr(used, "stays", "stay"))
+		what = fmt.Sprintf("%d kept %s to the pool, %d in use %s with the pods until they end", kept,
+			humanize.OneOr(kept, "returns", "return"), used, humanize.OneOr(used, "stays", "stay"))
 	}
 	if c.DeletionTimestamp != nil {
 		what += "; it is being deleted already"
@@ -97,8 +97,8 @@ func (v *claimDelete) radius(ctx context.Context, c resource.Claim) (waits int) 
 	}
 	if c.Labels[claim.Managed] == "true" {
 		v.Say.Warn(
-			"claim %s was made from annotations: it is made again while pods have its addresses, and by the next pod "+
-				"of its workload", c.FullName())
+			"claim %s was created from annotations: it is created again while pods have its addresses, and by the "+
+				"next pod of its workload", c.FullName())
 	}
 	return len(way.InUse)
 }

@@ -25,11 +25,11 @@ func newDescribe(s *app.App) *cobra.Command {
 	v := &claimDescribe{App: s}
 	cmd := &cobra.Command{
 		Use: "describe NAME", Aliases: []string{"show"}, Args: app.Takes(1, 1), RunE: app.Runs(v),
-		Short: "Show a claim: whose it is, its addresses, when they go back",
-		Long: `Show a claim: whose it is, when its addresses go back to their pool, which
-addresses it has and which pods have them, the conditions that are not as they
-should be, what happened lately, and what to do next. The addresses are read
-themselves, so that this is right also while the controller is down.`,
+		Short: "Show a claim: whose it is, its addresses, when they are released",
+		Long: `Show a claim: whose it is, when its addresses are released, which addresses it
+has and which pods have them, the conditions that are not as they should be,
+recent events, and what to do next. The command reads the addresses themselves,
+so that this is right even while the controller is down.`,
 		Example: `  bcsnetctl claim describe deploy-web -n shop
   bcsnetctl claim describe shop/deploy-web -o yaml`,
 		ValidArgsFunction: app.First(resource.CompleteClaims(s, &v.in)),

@@ -70,7 +70,7 @@ func (v *claimList) Run(ctx context.Context) error {
 	}
 	v.Say.Note("%s", v.summary(all))
 	if len(all) == 0 && !v.in.All && v.which == (resource.Selectors{}) {
-		v.Hint("those of all namespaces: bcsnetctl claim list -A")
+		v.Hint("the claims of all namespaces: bcsnetctl claim list -A")
 	}
 	return nil
 }

@@ -32,12 +32,12 @@ func newRelease(s *app.App) *cobra.Command {
 	v := &claimRelease{App: s}
 	cmd := &cobra.Command{
 		Use: "release NAME", Args: app.Takes(1, 1), RunE: app.Runs(v),
-		Short: "Give back the addresses that a claim keeps and no pod has",
-		Long: `Give the addresses that a claim keeps and no pod has back to their pools, after
-a question. Addresses that pods have stay with them. The claim stays, and its
-next pods get other addresses; for a claim that takes its addresses before pods
-ask, the controller takes others at once. What was given back goes to standard
-output, as it was before.`,
+		Short: "Release the addresses that a claim keeps and no pod has",
+		Long: `Release the addresses that a claim keeps and no pod has, after a question. They
+return to their pools. Addresses that pods have stay with them. The claim stays,
+and its next pods get other addresses; for a claim that preallocates, the
+controller takes others at once. The released addresses go to standard output,
+as they were before.`,
 		Example: `  bcsnetctl claim release deploy-web -n shop
   bcsnetctl claim release shop/sts-db --address 10.0.0.20 --yes --reason "db-2 is gone for good"`,
 		ValidArgsFunction: app.First(resource.CompleteClaims(s, &v.in)),
@@ -93,7 +93,7 @@ func (v *claimRelease) Run(ctx context.Context) error {
 	kept := v.sort(key.String(), all)
 	leasing.WarnRefill(ctx, v.App, kept)
 	if len(kept) > 0 {
-		if err := v.Confirm(ctx, v.yes, fmt.Sprintf("Give %s back?", humanize.Plural(len(kept),
+		if err := v.Confirm(ctx, v.yes, fmt.Sprintf("Release %s?", humanize.Plural(len(kept),
 			"address"))); err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func (v *claimRelease) Run(ctx context.Context) error {
 		return err
 	}
 	change := leasing.ReleaseBy(ctx, v.App, len(kept), v.reason)
-	return leasing.GiveUp(ctx, v.App, &v.output, kept, "given back", func(_ int, l lease.Lease) error {
+	return leasing.GiveUp(ctx, v.App, &v.output, kept, "released", func(_ int, l lease.Lease) error {
 		return leasing.GiveUpOne(ctx, v.App, leases, l, change, leasing.Giving{})
 	}, nil)
 }
@@ -118,7 +118,7 @@ func (v *claimRelease) known(name string, all []lease.Lease) error {
 		}
 	}
 	if len(failed) > 0 {
-		return resource.NoneDone(v.App, len(v.only), "given back", failed)
+		return resource.NoneDone(v.App, len(v.only), "released", failed)
 	}
 	return nil
 }
@@ -128,14 +128,14 @@ func (v *claimRelease) sort(name string, all []lease.Lease) (kept []lease.Lease)
 	for _, l := range all {
 		if l.State != lease.Active {
 			kept = append(kept, l)
-			v.Say.Start("%s of pool %s: %s; no pod has it, and it goes back to the pool", l.Addr, l.Pool,
+			v.Say.Start("%s of pool %s: %s; no pod has it, and it returns to the pool", l.Addr, l.Pool,
 				resource.RetainedText(l))
 			continue
 		}
 		v.Say.Note("%s stays: %s has it", l.Addr, l.Where())
 	}
 	if len(kept) == 0 {
-		v.Say.Note("claim %s keeps no address that could go back", name)
+		v.Say.Note("claim %s keeps no address that could be released", name)
 	}
 	return kept
 }

@@ -41,16 +41,16 @@ func newResize(s *app.App) *cobra.Command {
 	v.cmd = &cobra.Command{
 		Use: "resize NAME N", Aliases: []string{"scale"}, Args: app.Takes(2, 2), RunE: app.Runs(v),
 		Short: "Set how many addresses a claim may have",
-		Long: `Set how many addresses of a family a claim may have; any is for as many as its
-pods need. A larger claim may take more at once. A smaller one gives back what
-it keeps beyond its size, the longest unused first; what pods have stays with
+		Long: `Set how many addresses of a family a claim may have; any means as many as its
+pods need. A larger claim may take more at once. A smaller one releases the kept
+addresses beyond its size, the longest unused first; addresses of pods stay with
 them until they end.`,
 		Example: `  bcsnetctl claim resize web 5 -n shop
   bcsnetctl claim resize shop/web any --dry-run=server`,
 		ValidArgsFunction: app.First(resource.CompleteClaims(s, &v.in)),
 	}
 	v.cmd.Flags().Int32Var(&v.surge, "surge", 0,
-		"how many more for a while, as in a rolling update; without it, as before")
+		"how many more temporarily, as in a rolling update; without it, as before")
 	app.Complete(v.cmd, "surge")
 	v.in.AddTo(s, v.cmd, "the `NAMESPACE` of the claim")
 	s.DryRun.AddTo(v.cmd)
@@ -67,7 +67,7 @@ func (v *claimResize) Validate() error {
 	if v.size != unbounded {
 		n, err := strconv.Atoi(v.size)
 		if err != nil {
-			return app.Usagef("%q is no number of addresses, nor %s", v.size, unbounded)
+			return app.Usagef("%q is neither a number of addresses nor %s", v.size, unbounded)
 		}
 		if err := checkReplicas("the size", n); err != nil {
 			return err
@@ -105,7 +105,7 @@ func (v *claimResize) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.Say.Done("claim %s may have %s; it was %s", c.FullName(), resource.SizeText(c.BCSNetIPClaim), before)
+	v.Say.Done("claim %s may have %s; before: %s", c.FullName(), resource.SizeText(c.BCSNetIPClaim), before)
 	return v.output.Object(v.Out, stored)
 }
 
@@ -128,13 +128,14 @@ func (v *claimResize) effect(leases []lease.Lease) {
 		back := min(over, kept)
 		var parts string
 		if back > 0 {
-			parts = fmt.Sprintf("%d of %d kept addresses %s back", back, kept, humanize.OneOr(back, "goes", "go"))
+			parts = fmt.Sprintf("%d of %d kept addresses %s to the pool", back, kept,
+				humanize.OneOr(back, "returns", "return"))
 		}
 		if stay := over - back; stay > 0 {
 			if parts != "" {
-				parts += ", and "
+				parts += "; "
 			}
-			parts += fmt.Sprintf("%d more than that %s in use and %s until the pods end", stay,
+			parts += fmt.Sprintf("%d above the new size %s in use and %s until the pods end", stay,
 				humanize.OneOr(stay, "is", "are"), humanize.OneOr(stay, "stays", "stay"))
 		}
 		v.Say.Start("%s: %s", f, parts)

@@ -25,7 +25,7 @@ import (
 func (v *claimCreate) Validate() error {
 	key, err := v.in.Key(v.name)
 	if err != nil || len(validation.NameIsDNSSubdomain(key.Name, false)) > 0 {
-		return app.Usagef("%q is no name for a claim", v.name).
+		return app.Usagef("%q is not a name for a claim", v.name).
 			WithHint("a name is lower-case letters, digits, - and ., with a letter or digit at both ends")
 	}
 	v.object.Namespace, v.object.Name = key.Namespace, key.Name
@@ -42,11 +42,11 @@ func (v *claimCreate) Validate() error {
 	}
 	switch {
 	case spec.Preallocate && spec.Replicas == nil && len(spec.Addresses) == 0:
-		return app.Usagef("--preallocate takes as many addresses as --replicas says, or those of --address: give one " +
+		return app.Usagef("--preallocate takes as many addresses as --replicas says, or all of --address: give one " +
 			"of them")
 	case spec.Preallocate && spec.ReleasePolicy != v1.ReleaseImmutable && spec.ReleasePolicy != v1.ReleaseNever:
 		return app.Usagef(
-			"--preallocate goes with --release-policy Immutable or Never, not with %s: it gives back what is not in "+
+			"--preallocate goes with --release-policy Immutable or Never, not with %s: that releases what is not in "+
 				"use",
 			spec.ReleasePolicy)
 	}
@@ -110,7 +110,7 @@ func (v *claimCreate) setPolicy() error {
 	}
 	switch timed := spec.ReleasePolicy == v1.ReleaseTimed; {
 	case timed != (v.keep != 0):
-		return app.Usagef("--keep goes with --release-policy Timed: give both, or --keep alone")
+		return app.Usagef("--keep goes with --release-policy Timed: give both, or only --keep")
 	case timed && (v.keep < 0 || v.keep > v1.MaxKeep || v.keep%time.Second != 0):
 		return app.Usagef("--keep %s is not a number of whole seconds up to %s", v.keep, explain.FormatSpan(v1.MaxKeep))
 	case timed:

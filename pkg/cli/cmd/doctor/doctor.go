@@ -40,11 +40,11 @@ func New(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", GroupID: "other", Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "Look for what is wrong: leaks, overlaps, full pools, lost hosts",
-		Long: `Look for what is wrong with the installation, pools, addresses and hosts: what
-was found, why, what comes of it, and the command that mends it. It changes
-nothing without --fix, which releases leaked addresses: it asks for each, reads
-the pod and the address again first, and leaves alone what is on hosts that are
-no ready nodes.
+		Long: `Look for problems of the installation, pools, addresses and hosts: what was
+found, why, its consequences, and the command that fixes it. It changes nothing
+without --fix, which releases leaked addresses: it asks for each, reads the pod
+and the address again first, and skips addresses on hosts that are not Ready
+nodes.
 
 Exit code 3 says that there are findings of severity error. Checks whose objects
 you may not read are skipped and named; with --fail-on-skipped the exit code is
@@ -122,13 +122,13 @@ func (v *verb) Validate() error {
 	case v.list && v.fix:
 		return app.Usagef("--list only lists the checks, --fix runs them")
 	case v.fix && len(leakChecks(v.checks)) == 0:
-		return app.Usagef("--fix mends leaks alone, and --only and --skip leave none of their checks")
+		return app.Usagef("--fix releases only leaks, and --only and --skip exclude all checks of leaks")
 	case v.settle < 0:
 		return app.Usagef("--settle %s is negative", v.settle)
 	case !v.fix && (v.yes || v.DryRun != app.DryRunNone):
 		return app.Usagef("--yes and --dry-run go with --fix: nothing is changed without it")
 	case v.fix && v.DryRun == app.DryRunNone && !v.yes && !terminal.Is(v.In):
-		return app.Usagef("standard input is no terminal to ask on").
+		return app.Usagef("cannot ask for confirmation: standard input is not a terminal").
 			WithHint("to do it without a question: --yes; to see what would be done: --dry-run=client")
 	}
 	return v.output.Validate()
@@ -161,7 +161,7 @@ func (v *verb) Run(ctx context.Context) error {
 			return err
 		}
 		if v.DryRun == app.DryRunNone {
-			looked = "after that"
+			looked = "after the releases"
 		}
 	}
 	n := notRun(report)

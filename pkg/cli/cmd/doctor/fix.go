@@ -110,10 +110,10 @@ func (f *leakFixer) leftAlone(hosts map[netip.Addr]bool) {
 		}
 	}
 	if hosts[netip.Addr{}] {
-		f.Say.Warn("left alone: what is held on hosts that are not known")
+		f.Say.Warn("not released: addresses on unknown hosts")
 	}
 	if len(names) > 0 {
-		f.Say.Warn("left alone: what is held on %s: containers may still run there", humanize.List(names))
+		f.Say.Warn("not released: addresses on %s: containers may still run there", humanize.List(names))
 		f.Hint("when a machine is off: bcsnetctl release-host %s", names[0])
 	}
 }

@@ -170,7 +170,7 @@ func (v *verb) listChecks() error {
 		return v.output.Object(v.Out, printer.NewViews("Check", v.checks, func(c doctor.Check) map[string]any {
 			return map[string]any{
 				"id": c.ID, "group": string(c.Group), "severity": string(c.Severity), "title": c.Title,
-				"meaning": c.Meaning, "impact": c.Impact, "mend": v.Called(c.Mend),
+				"meaning": c.Meaning, "impact": c.Impact, "remedy": v.Called(c.Remedy),
 			}
 		}))
 	}

@@ -39,9 +39,9 @@ func New(s *app.App) *cobra.Command {
 		Short: "Show what happened to pools and claims",
 		Long: `Show the events of pools and claims, the newest last: a pool is ready or no
 longer, ran out of addresses, began to drain, shares addresses with another; a
-claim gave an address back. A claim is written NAMESPACE/NAME; without names it
+claim released an address. A claim is written NAMESPACE/NAME; without names it
 is all pools, and all claims of all namespaces. The controller makes events;
-Kubernetes forgets them after an hour, as it does all events.`,
+Kubernetes deletes them after an hour, like all events.`,
 		Example: `  bcsnetctl events
   bcsnetctl events blue --type Warning
   bcsnetctl events shop/deploy-web
@@ -240,7 +240,7 @@ func (v *eventList) known(ctx context.Context, found []resource.Event) error {
 	return nil
 }
 
-// empty prints that there are no events, and about which objects it looked.
+// empty prints that there are no events about the selected objects.
 func (v *eventList) empty() {
 	what := "no events"
 	if v.kind != "" {

@@ -129,7 +129,7 @@ func (v *verb) read(ctx context.Context, table string) ([]row, error) {
 	}
 	rows, left := rangeRows(all, wanted)
 	if left > 0 {
-		v.Say.Note("%s left out: NetBox takes none of one address, or of 2^32 and more",
+		v.Say.Note("%s left out: NetBox takes only ranges of 2 to 2^32-1 addresses",
 			humanize.Plural(left, "range")+" "+humanize.OneOr(left, "is", "are"))
 	}
 	return rows, nil

@@ -29,10 +29,10 @@ func newHostList(s *app.App) *cobra.Command {
 		Use: "list", Aliases: []string{"ls", "get"}, Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "List hosts: their nodes, pools and addresses in use",
 		Long: `List the hosts of all pools, all nodes, and all hosts that hold addresses. STATE
-is that of the node; gone means that no node has the host's IP. ACTIVE counts
-the addresses in use on the host, and PODS the pods that hold them: a pod may
-hold several, and some are held by machines that are no pods. With -l, the hosts
-of the nodes that have the labels. With -o name, the host IPs alone, for
+is the state of the node; gone means that no node has the host's IP. ACTIVE
+counts the addresses in use on the host, and PODS the pods that hold them: a pod
+may hold several, and machines that are not pods hold some. With -l, the hosts
+of the nodes that have the labels. With -o name, only the host IPs, for
 bcsnetctl release-host.`,
 		Example: `  bcsnetctl host list
   bcsnetctl host list -l rack=7 --sort-by .active

@@ -43,15 +43,15 @@ that still exist lose their addresses, too: others may get them at once. Nothing
 is asked, so that scripts can call this; look first with --dry-run=client. The
 addresses that were released go to standard output, as they were before.
 
-A node that is Ready is on: where a host with addresses in use is one, nothing
-is released of any host without --force. Nodes that are not Ready and hosts that
-are no node, as when the machine is gone, need no flag.
+A Ready node is on: if a host with addresses in use is one, nothing is released
+of any host without --force. Nodes that are not Ready, and hosts that are not
+nodes, for example because the machine is gone, need no flag.
 
 ` + resource.HostArgsHelp + ` A host
-that holds nothing is no error. Several hosts are looked at once more at the
-end: what one of them took before its turn came is freed, too. What fails can be
-run again: it does the rest. With --wait the command does that itself, and frees
-what a host takes meanwhile, until two looks in a row find nothing.`,
+that holds nothing is not an error. Several hosts are checked once more at the
+end: addresses that a host got before its turn are freed, too. If the command
+fails, run it again: it does the rest. With --wait the command does that itself,
+and frees what a host takes meanwhile, until two checks in a row find nothing.`,
 		Example: `  bcsnetctl release-host 10.0.0.11 --dry-run=client
   bcsnetctl release-host 10.0.0.11 10.0.0.12 -o name
   bcsnetctl host list -o jsonpath='` + goneHosts + `' | bcsnetctl release-host -`,

@@ -103,8 +103,8 @@ func (r *releaseRun) release(ctx context.Context, h netip.Addr, held []lease.Lea
 	}
 }
 
-// recheck lists again after every host had its turn, and releases addresses that a host took between the first list and
-// its turn. Like first it lists once for all hosts: ten thousand lists would take minutes.
+// recheck lists the leases again after all hosts, and releases the addresses that a host got between the first list and
+// its turn. It makes one list for all hosts, because ten thousand lists would take minutes.
 func (r *releaseRun) recheck(ctx context.Context) app.Several {
 	var hosts []netip.Addr
 	for _, h := range r.hosts {

@@ -31,7 +31,7 @@ func NewBackup(s *app.App) *cobra.Command {
 		Short: "Save pools, claims and addresses to a file",
 		Long: `Save all pools, claims and addresses as they are at one moment: who has each
 address or reserved it, since when and why, quarantines, and the history that
-addresses have. bcsnetctl restore makes them again. FILE - is standard output.
+addresses have. bcsnetctl restore creates them again. FILE - is standard output.
 
 The file has one JSON object a line, and its last line tells whether it is
 whole. It replaces an earlier one only when it is. Of two backups between which

@@ -54,7 +54,7 @@ func (v *revert) returns(ctx context.Context, here importer.Here) (*returning, e
 	return r, nil
 }
 
-// show prints what goes back.
+// show prints the addresses that return to the other system.
 func (r *returning) show(s *app.App, to system.System) {
 	for _, one := range r.all {
 		addrs := one.Addrs()
@@ -76,17 +76,17 @@ func (v *revert) cutBack(ctx context.Context) error {
 	v.showStay(r.stay)
 	stay := importer.Reversal{Stay: r.stay}
 	if len(r.all) == 0 {
-		v.Say.Note("nothing goes back: no address of a pod of %s, and no more free ones than asked for", v.node)
+		v.Say.Note("nothing to return: no pod of %s has an address, and no free ones are above --addresses", v.node)
 		return v.rest(stay)
 	}
-	if err := v.Confirm(ctx, v.yes, "Give these addresses back to "+v.system.Title+"?"); err != nil {
+	if err := v.Confirm(ctx, v.yes, "Return these addresses to "+v.system.Title+"?"); err != nil {
 		return err
 	}
 	return app.Several{v.giveReturns(ctx, r), v.rest(stay)}.Compact()
 }
 
 // giveReturns gives addresses back in the order opposite to a cut-over: they are reserved here, go out of the pool
-// here, and only then may the other system hand them out.
+// here, and only then may the other system allocate them.
 func (v *revert) giveReturns(ctx context.Context, r *returning) error {
 	if v.DryRun == app.DryRunClient {
 		return nil
@@ -129,7 +129,7 @@ func (v *revert) reserve(ctx context.Context, r *returning, one importer.Return)
 		return one.Addrs(), nil // nobody can get them here
 	}
 	done := make([]bool, len(todo))
-	failed := resource.InBulk(ctx, v.App, todo, "given back", func(i int, l lease.Lease) (err error) {
+	failed := resource.InBulk(ctx, v.App, todo, "returned", func(i int, l lease.Lease) (err error) {
 		now := l
 		switch _, back := r.here.Back(l); {
 		case importer.GivenBack(r.here.System, l):
@@ -152,5 +152,5 @@ func (v *revert) reserve(ctx context.Context, r *returning, one importer.Return)
 	if len(given) < len(todo) && ctx.Err() == nil {
 		v.Say.Note("%s changed meanwhile and stay here: run it again", humanize.Plural(len(todo)-len(given), "address"))
 	}
-	return given, resource.Unfinished(ctx, "given back", todo, failed)
+	return given, resource.Unfinished(ctx, "returned", todo, failed)
 }

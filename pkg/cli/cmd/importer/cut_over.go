@@ -175,7 +175,7 @@ func (v *takeOver) settleDown(ctx context.Context, pools []v1.BCSNetPool) ([]imp
 		v.Hint("have the pods of %s ask bcsnet: bcsnetctl import nads", v.node)
 	}
 	if len(left) == 0 && len(cordoned) > 0 {
-		v.Hint("then have the pools hand out: bcsnetctl pool uncordon %s", strings.Join(cordoned, " "))
+		v.Hint("then let the pools allocate: bcsnetctl pool uncordon %s", strings.Join(cordoned, " "))
 	}
 	return append(wrong, left...), nil
 }

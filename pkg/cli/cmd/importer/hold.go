@@ -33,7 +33,7 @@ func (v *takeOver) hold(ctx context.Context, here map[string]*v1.BCSNetPool, sha
 			return err
 		}
 		n := len(s.Hold)
-		v.Say.Note("pool %s: %s reserved here until %s has %s no more", s.Pool.Name,
+		v.Say.Note("pool %s: %s reserved here until %s no longer has %s", s.Pool.Name,
 			humanize.Plural(n, "free address"), v.system.Title, humanize.OneOr(n, "it", "them"))
 	}
 	return nil

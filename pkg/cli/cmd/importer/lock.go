@@ -30,15 +30,15 @@ const (
 	lockName = "bcsnet-import"
 )
 
-// lock is the Lease that one run at a time holds while it changes what another system withdraws. A nil lock, of a run that
-// changes nothing, is held.
+// lock is the Lease that one run at a time holds while it changes what another system withdraws. A nil lock, of a run
+// that changes nothing, is held.
 type lock struct {
 	resourcelock.Interface
 
 	name string
 }
 
-// withLock runs something that changes who hands out addresses. Its context ends when the lock is lost.
+// withLock runs something that changes who allocates addresses. Its context ends when the lock is lost.
 func withLock(ctx context.Context, s *app.App, do func(context.Context, *lock) error) error {
 	if s.DryRun != app.DryRunNone {
 		return do(ctx, nil)

@@ -31,7 +31,7 @@ func newNADs(s *app.App) *cobra.Command {
 		Short: "Print network configurations that draw from imported pools",
 		Long: `Print the NetworkAttachmentDefinitions of the cluster whose ipam is another
 plugin's, with ipam of bcsnet that names the network of the pools with the
-same ranges. If the type alone were changed, pods would get addresses of the
+same ranges. If only the type were changed, pods would get addresses of the
 default chain. Nothing is changed: look with kubectl diff, and apply. With
 --file it prints network configurations of nodes (conflists) instead.
 

@@ -185,7 +185,7 @@ func (v *takeOver) ourClaims(ctx context.Context) (map[string]*v1.BCSNetIPClaim,
 func (v *takeOver) show(j *job) error {
 	p := j.plan
 	if j.empty() {
-		v.Say.Note("nothing to %s: what %s has is here", v.words.do, v.system.Title)
+		v.Say.Note("nothing to %s: everything of %s is here already", v.words.do, v.system.Title)
 	} else {
 		v.Say.Start("to %s: %s, %s, %s", v.words.do, humanize.Plural(len(p.Pools), "pool"),
 			humanize.Plural(len(p.Claims), "claim"),

@@ -26,18 +26,18 @@ import (
 // NewRestore returns the command that restores a backup. It is an import of our own objects.
 func NewRestore(s *app.App) *cobra.Command {
 	v := &takeOver{App: s, words: words{do: "restore", done: "restored",
-		contradictions: "what is here stays; where the backup is right, free the address first: bcsnetctl ip release " +
+		contradictions: "what is here stays; if the backup is right, free the address first: bcsnetctl ip release " +
 			"ADDRESS, or bcsnetctl ip unreserve ADDRESS; then run it again"}}
 	cmd := &cobra.Command{
 		Use: "restore FILE", Args: app.Takes(1, 1), RunE: app.Runs(v), GroupID: "other",
 		Short: "Restore pools, claims and addresses from a backup",
-		Long: `Make again what bcsnetctl backup saved and what is missing here: pools, claims,
-and addresses with their holders, reservations, quarantines and history. FILE -
-is standard input.
+		Long: `Create what bcsnetctl backup saved and what is missing here: pools, claims, and
+addresses with their holders, reservations, quarantines and history. FILE - is
+standard input.
 
-What is here stays: a pool or claim that differs is named, and an address that
-somebody has here, or that changed here since, is left alone. Exit code 3 tells
-of addresses that are used otherwise here.
+What is here stays: pools and claims that differ are named, and addresses that
+somebody has here, or that changed here since, are not changed. Exit code 3 says
+that addresses have another use here.
 
 It shows everything first, then asks; look with --dry-run=client. A pool that it
 makes is cordoned until the addresses are there, so that nobody else gets one of
@@ -46,8 +46,8 @@ has: run bcsnetctl rebuild, then this again. Run it again also when it was
 interrupted: it does the rest.
 
 Addresses of pods that do not exist here are made, too; the controller frees
-them when it is sure that the pods are gone. In another cluster, where they can
-never be, use --only-pods-here.`,
+them when the pods are certainly gone. In another cluster, to which these pods
+never come, use --only-pods-here.`,
 		Example: `  bcsnetctl restore bcsnet.backup --dry-run=client
   bcsnetctl restore bcsnet.backup --yes
   bcsnetctl --context other restore bcsnet.backup --only-pods-here`,
@@ -120,7 +120,7 @@ func (v *takeOver) uncordon(ctx context.Context, pools *resource.Pools, j *job) 
 		}
 	}
 	if len(waiting) > 0 {
-		v.Say.Warn("%s %s cordoned: not all that was held there is made again", app.Those("pool", waiting),
+		v.Say.Warn("%s %s cordoned: not all that was held there is created again", app.Those("pool", waiting),
 			humanize.OneOr(len(waiting), "stays", "stay"))
 	}
 	return failed

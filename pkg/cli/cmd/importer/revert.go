@@ -42,7 +42,7 @@ func newRevert(s *app.App) *cobra.Command {
 		Short: "Take an import back",
 		Long: `Take back what an import of a system made: its pools are cordoned, its claims
 and pools deleted. An address that the import found with a pod becomes reserved,
-because the other system has it: pools that existed before hand it out only
+because the other system has it: pools that existed before allocate it only
 after bcsnetctl ip unreserve. What a table (csv) reserved becomes free.
 
 An address that a pod got from bcsnet since the import stays with the pod, and

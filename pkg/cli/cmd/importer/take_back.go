@@ -12,7 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// cordon makes pools hand out nothing.
+// cordon makes pools allocate nothing.
 func (v *revert) cordon(ctx context.Context, names []string) error {
 	api, err := resource.NewPools(v.App)
 	if err != nil {
@@ -31,7 +31,7 @@ func (v *revert) cordon(ctx context.Context, names []string) error {
 
 // giveBack changes addresses that are as the import left them.
 func (v *revert) giveBack(ctx context.Context, here importer.Here, all []lease.Lease) error {
-	return leasing.GiveUp(ctx, v.App, &v.output, all, "given back", func(_ int, l lease.Lease) error {
+	return leasing.GiveUp(ctx, v.App, &v.output, all, "returned", func(_ int, l lease.Lease) error {
 		if v.DryRun == app.DryRunClient {
 			return nil
 		}

@@ -46,8 +46,8 @@ type takeOver struct {
 type words struct{ do, done, contradictions string }
 
 func importing() words {
-	return words{do: "take over", done: "taken over", contradictions: "keep the pools cordoned; mend the objects of " +
-		"the other system, or free what was set aside: bcsnetctl ip unreserve ADDRESS; then run it again"}
+	return words{do: "take over", done: "taken over", contradictions: "keep the pools cordoned; correct the objects " +
+		"of the other system, or free what was set aside: bcsnetctl ip unreserve ADDRESS; then run it again"}
 }
 
 func newTakeOver(s *app.App, of system.System) *cobra.Command {
@@ -65,7 +65,7 @@ whose addresses a pool here has already is left out.
 It shows everything first, then asks; look with --dry-run=client. If objects
 contradict each other, or a running pod, it says so, and exit code 3 tells of
 it; such an address goes to the pod that reports it, or is reserved until you
-decide. What is here already, or changed here since, is left alone: run it
+decide. What is here already, or changed here since, is not changed: run it
 again when it was interrupted, or when contradictions are resolved.` + cutOverHelp(of),
 		Example:           of.Example + cutOverExample(of),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -199,7 +199,7 @@ func (v *takeOver) sayNext(j *job) {
 	}
 	v.Hint("next, the addresses of running pods that no object names: bcsnetctl rebuild")
 	if names := j.cordoned(); len(names) > 0 && j.stored == nil {
-		v.Hint("then have the pools hand out: bcsnetctl pool uncordon %s", strings.Join(names, " "))
+		v.Hint("then let the pools allocate: bcsnetctl pool uncordon %s", strings.Join(names, " "))
 	}
 }
 

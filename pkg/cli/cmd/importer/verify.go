@@ -22,8 +22,8 @@ func (v *takeOver) verify(ctx context.Context, rows importer.Rows) error {
 		return err
 	}
 	if len(again.Pools)+len(again.Claims)+len(again.Leases) == 0 {
-		v.Say.Done("read back: %s %s as %s has %s", humanize.Plural(again.Already, "address"),
-			humanize.OneOr(again.Already, "is", "are"), v.system.Title, humanize.OneOr(again.Already, "it", "them"))
+		v.Say.Done("read back: %s %s %s", humanize.Plural(again.Already, "address"),
+			humanize.OneOr(again.Already, "matches", "match"), v.system.Title)
 		return nil
 	}
 	var addrs []netip.Addr

@@ -23,7 +23,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// withdrawals reads and changes which addresses another system does not hand out.
+// withdrawals reads and changes which addresses another system does not allocate.
 type withdrawals struct {
 	*app.App
 	by importer.Withdrawer

@@ -139,7 +139,7 @@ func (v *takeOver) createLeases(ctx context.Context, leases *store.Client, j *jo
 			resource.Spell(ipaddr.SetOfAddrs(addrs...)))
 	}
 	if len(late) > 0 {
-		v.Say.Note("%s changed meanwhile and %s left alone: %s", humanize.Plural(len(late), "address"),
+		v.Say.Note("%s changed meanwhile and %s not changed here: %s", humanize.Plural(len(late), "address"),
 			humanize.OneOr(len(late), "is", "are"), resource.Spell(ipaddr.SetOfAddrs(late...)))
 	}
 	return append(failed, resource.Unfinished(ctx, v.words.done, todo, errs))

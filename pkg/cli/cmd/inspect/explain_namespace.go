@@ -30,15 +30,15 @@ func newExplainNamespace(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "namespace NAMESPACE", Aliases: []string{"ns"}, Args: app.Takes(1, 1), RunE: app.Runs(v),
 		Short: "Show from which pools a namespace draws, and why from no others",
-		Long: `Show from which pools the pods of a namespace draw that name none, in the order
-in which these are tried, and of the other pools why they are passed over. A
-namespace with pools of its own draws from these alone; any other draws from the
-default chain. What a pool with autoAssign gives it is its own on the hosts of
-that pool; on others it stays in the default chain. That is decided here as the
-controller decides it, from the objects as they are.
+		Long: `Show from which pools the pods of a namespace draw if they name none, in the
+order in which these are tried, and why other pools are passed over. A namespace
+with its own pools draws only from these; any other draws from the default
+chain. A block of a pool with autoAssign counts only on the hosts of that pool;
+on other hosts the namespace stays in the default chain. The command decides as
+the controller does, from the objects as they are.
 
-With --node it is what holds for pods there. The exit code is 3 when there is no
-pool for the namespace.`,
+With --node it shows this for pods there. The exit code is 3 if there is no pool
+for the namespace.`,
 		Example: "  bcsnetctl explain namespace payments\n  bcsnetctl explain namespace payments --node node-1 " +
 			"-o json",
 		ValidArgsFunction: app.First(resource.CompleteNamespaces(s)),

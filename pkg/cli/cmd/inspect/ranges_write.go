@@ -53,13 +53,13 @@ func title(o view.Ranges) string {
 	text := fmt.Sprintf("Pool %s (%s, %s)", o.Pool.Name, resource.CidrOf(o.Pool.BCSNetPool),
 		resource.GatewayText(o.Pool.Spec.Gateway))
 	if o.Beside {
-		return text + ", which it draws from no more"
+		return text + ", from which it no longer draws"
 	}
 	if o.Gives {
 		text += ", which gives it blocks"
 	}
 	if o.Stopped != "" {
-		text += ", which hands out nothing: " + o.Stopped
+		text += ", which allocates nothing: " + o.Stopped
 	}
 	return text
 }

@@ -27,8 +27,8 @@ func (v *install) foreign(ctx context.Context, c dynamic.Interface) error {
 	for _, other := range []struct{ name, says string }{
 		{"bcsnetpools.netservice.bkbcs.tencent.com",
 			"the released system has objects here, which stay as they are: bcsnetctl import netservice takes them " +
-				"over; its controller must not answer on port 8090, too, and its plugins are answered with " +
-				"--plain-http alone"},
+				"over; its controller must not answer on port 8090, too, and its plugins are answered only with " +
+				"--plain-http"},
 		{"floatingips.galaxy.k8s.io",
 			"galaxy has objects here, which stay as they are: for its ConfigMap see floatingip-config in the " +
 				"documentation"},
@@ -61,7 +61,8 @@ func (v *install) newer(steps []step) error {
 			"nothing was changed: %s is not of an earlier release: %s, which this program does not know, and objects "+
 				"would lose it", resource.Title(s.want), first(more)).
 			WithHint("use the program of the release that installed it; to go back to an earlier release, leave the "+
-				"definitions: bcsnetctl upgrade --keep-crds; those of another system in the group %s have to go first",
+				"definitions: bcsnetctl upgrade --keep-crds; definitions of another system in the group %s must be "+
+				"deleted first",
 				v1.GroupVersion.Group)
 	}
 	return nil

@@ -42,7 +42,7 @@ func New(s *app.App, examine Examination) *cobra.Command {
 		Short: "Install bcsnet into the cluster, or bring it up to date",
 		Long: `Install the definitions of the objects (CRDs), the roles and the controller into
 the namespace bcsnet-system, after a question. What is there already is upgraded
-as by bcsnetctl upgrade, once the cluster is fit for that; pools and addresses
+as by bcsnetctl upgrade, after the same checks; pools and addresses
 stay as they are, and so do the controller's image, unless --image names
 another, and its number of replicas.
 
@@ -56,8 +56,8 @@ bcsnet-conflist. One that is there already stays, and so does the image, unless
 --node-image names another. Without --node nothing changes on nodes.
 
 A new controller refuses plain HTTP of other machines, which is all that plugins
-of the released system know: --plain-http has it answered, to each machine for
-itself alone. One that is there already goes on as it does.
+of the released system know: --plain-http has it answered, to each machine only
+for itself. An existing controller goes on as it does.
 
 --print writes the manifests to standard output and asks no cluster.`,
 		Example: `  bcsnetctl install --image registry.example.com/bcsnet-controller:v1
@@ -94,7 +94,7 @@ func (v *install) Validate() error {
 	case v.crdsOnly && v.plainAsked():
 		return app.Usagef("--crds-only installs no controller: --plain-http does not go with it")
 	case v.nodeImage != "" && !v.node:
-		return app.Usagef("--node-image goes with --node alone: without it nothing is installed on nodes")
+		return app.Usagef("--node-image goes only with --node: without it nothing is installed on nodes")
 	case v.wait && !v.upgrade && (v.crdsOnly || v.print || v.DryRun != app.DryRunNone):
 		return app.Usagef("--wait waits for the controller, which neither --crds-only nor --print nor --dry-run starts")
 	case v.print && (v.output.Given() || v.DryRun != app.DryRunNone):
@@ -150,8 +150,8 @@ func (v *install) run(ctx context.Context) ([]unstructured.Unstructured, error) 
 	v.Say.Start("%s for %s: %d new, %d there already", humanize.Plural(len(steps), "object"), v.Where(), fresh,
 		len(steps)-fresh)
 	for _, name := range releases(steps) {
-		v.Say.Warn("Helm has this as the release %s: it forgets it, and its values count no more; to keep both, "+
-			"answer no and use helm upgrade", name)
+		v.Say.Warn("Helm has this as the release %s: it forgets the release, and its values no longer count; to keep "+
+			"both, answer no and use helm upgrade", name)
 	}
 	if err := v.preview(ctx, steps); err != nil {
 		return nil, err

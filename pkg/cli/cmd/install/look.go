@@ -92,7 +92,8 @@ func (v *install) inspect(ctx context.Context, c dynamic.Interface, steps []step
 	if err := v.checked(checkDefinitions, "", v.leaving(steps)); err != nil {
 		return err
 	}
-	if err := v.checked(checkDefinitions, "none is newer than those of this program", v.newer(steps)); err != nil {
+	err := v.checked(checkDefinitions, "none is newer than the definitions of this program", v.newer(steps))
+	if err != nil {
 		return err
 	}
 	controller := slices.IndexFunc(steps, isController)
@@ -145,9 +146,9 @@ func (v *install) healthy(ctx context.Context) error {
 	if v.force {
 		return nil
 	}
-	refusal := app.Refuse(reasonErrorsFound, "nothing was changed: doctor finds %s, to be mended first",
+	refusal := app.Refuse(reasonErrorsFound, "nothing was changed: doctor finds %s, which must be fixed first",
 		humanize.Plural(len(found), "error")).
-		WithHint("see them, and what mends them: bcsnetctl doctor --severity error; to go on all the same: --force")
+		WithHint("see them, and how to fix them: bcsnetctl doctor --severity error; to go on all the same: --force")
 	return v.checked(checkDoctor, "", refusal)
 }
 

@@ -33,7 +33,7 @@ const (
 func (v *install) keepPlainHTTP(ctx context.Context, c dynamic.Interface, d step) error {
 	if v.plainAsked() {
 		if v.plain {
-			v.Say.Note("plain HTTP of other machines is answered, to each for its own host alone")
+			v.Say.Note("plain HTTP of other machines is answered, to each only for its own host")
 		} else {
 			v.Say.Note("plain HTTP of other machines is refused")
 		}
@@ -54,7 +54,7 @@ func (v *install) keepPlainHTTP(ctx context.Context, c dynamic.Interface, d step
 			"documentation")
 	default:
 		v.Say.Note("the release that runs has no HTTPS: plain HTTP of other machines is answered as before, to each " +
-			"for its own host alone")
+			"only for its own host")
 	}
 	return setPlainHTTP(d.want, on)
 }
@@ -108,7 +108,7 @@ func hadNoHTTPS(ctx context.Context, c dynamic.Interface, have unstructured.Unst
 func (v *install) addPlainHTTP(cmd *cobra.Command) {
 	v.cmd = cmd
 	cmd.Flags().BoolVar(&v.plain, "plain-http", false,
-		"have the controller answer plain HTTP of other machines, to each for itself alone, or not")
+		"have the controller answer plain HTTP of other machines, to each only for itself, or not")
 }
 
 func (v *install) plainAsked() bool { return v.cmd.Flags().Changed("plain-http") }

@@ -42,7 +42,7 @@ const (
 	checkTrial       = "trial"
 )
 
-// What a check comes to.
+// Outcomes of a check.
 const (
 	outcomePassed  = "passed"
 	outcomeWarned  = "warned"

@@ -23,7 +23,7 @@ import (
 type progress struct {
 	wanted, ready int
 	done          bool
-	// why is the error that prevents the creation of its pods; else empty.
+	// why is the error that prevents the creation of its pods; empty if there is none.
 	why string
 }
 
@@ -158,10 +158,10 @@ func (r *rollout) late(ctx context.Context, left int) error {
 			message += "; and " + humanize.Plural(n, "more pod")
 		}
 	case r.now.why != "":
-		message += ": its pods cannot be made: " + r.now.why
+		message += ": its pods cannot be created: " + r.now.why
 	}
 	if left > 0 {
-		hint += "; once that is mended run it again: the node side comes after the controller"
+		hint += "; once that is fixed run it again: the node side comes after the controller"
 	} else {
 		hint += "; all is applied: nothing has to be run again"
 	}

@@ -32,13 +32,13 @@ func NewUninstall(s *app.App) *cobra.Command {
 		Short: "Remove the controller and its roles; pools and addresses stay",
 		Long: `Remove the controller, its roles, what values of the chart have added, and the
 namespace bcsnet-system with everything in it, after a question. Pools, claims
-and addresses stay: nothing is handed out or freed until bcsnet is installed
-again, which goes on where this one ended.
+and addresses stay: nothing is allocated or freed until bcsnet is installed
+again, which continues from there.
 
 --crds removes the definitions of the objects, too, and with them every object.
 That is refused while there are pools, claims, or addresses in use or reserved,
-unless --delete-leases says that they may go. Pods keep the addresses that they
-have, and nothing knows of them any more.`,
+unless --delete-leases says that they may be deleted. Pods keep their addresses,
+and nothing knows of them.`,
 		Example: `  bcsnetctl uninstall --dry-run=client
   bcsnetctl uninstall --yes
   bcsnetctl uninstall --crds --delete-leases`,
@@ -57,7 +57,7 @@ have, and nothing knows of them any more.`,
 func (v *uninstall) Validate() error {
 	switch {
 	case v.deleteLeases && !v.crds:
-		return app.Usagef("--delete-leases goes with --crds alone: without it pools, claims and addresses stay")
+		return app.Usagef("--delete-leases goes only with --crds: without it pools, claims and addresses stay")
 	case v.timeout < 0:
 		return app.Usagef("--timeout %s is negative", v.timeout)
 	}

@@ -14,27 +14,27 @@ func NewUpgrade(s *app.App, examine Examination) *cobra.Command {
 	v := &install{App: s, looks: looks{examine: examine, upgrade: true}}
 	cmd := &cobra.Command{
 		Use: "upgrade", GroupID: "other", Args: app.Takes(0, 0), RunE: app.Runs(v),
-		Short: "Upgrade bcsnet in the cluster, once it is fit for that",
+		Short: "Upgrade bcsnet in the cluster, after checks",
 		Long: `Bring the bcsnet that is in the cluster to the release of this program: the
 definitions of the objects (CRDs) first, then the roles, then the controller,
-one replica after the other, and last the node side, where it is installed.
+one replica after the other, and last the node side, if it is installed.
 Pods keep their addresses, and others get theirs meanwhile. The controller's
 number of replicas stays; so does whether it answers plain HTTP of other
 machines, which a release without HTTPS did: --plain-http=false ends that. Both
 images stay, unless others are named.
 
 It looks before it touches: whether the definitions in the cluster are newer,
-whether you may do all of it, and what doctor finds. Errors of doctor are to be
-mended first; --force goes on all the same. See all that would change with
+whether you may do all of it, and what doctor finds. Errors that doctor finds
+stop it; --force goes on all the same. See all that would change with
 --dry-run=server. What was interrupted is done by running it again.
 
 It waits until all replicas run the new version, and then until all nodes do. A
 pod that does not come up is named, with the reason: its image, its place, or
 the last line that it wrote.
 
-The node side is the DaemonSet bcsnet-node. One that is made in another way, for
-other directories or without a conflist, is left alone, and so are all nodes
-with --node=false. Its conflist stays in any case.
+The node side is the DaemonSet bcsnet-node. The command does not change one that
+was made in another way, for other directories or without a conflist, and with
+--node=false it changes no node. Its conflist stays in any case.
 
 Definitions never go back: older ones lose fields of newer objects. To go back
 to an earlier release, use its program and, if it has it, --keep-crds.
@@ -50,7 +50,7 @@ it, and an error, as one object of the kind Upgrade: with --dry-run the plan.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().StringVar(&v.image, "image", "", "run this `IMAGE` of bcsnet-controller; the one that runs if empty")
-	cmd.Flags().BoolVar(&v.node, "node", true, "the node side, too, where it is installed")
+	cmd.Flags().BoolVar(&v.node, "node", true, "the node side, too, if it is installed")
 	cmd.Flags().StringVar(&v.nodeImage, "node-image", "", "run this `IMAGE` of bcsnet-node; the one that runs if empty")
 	v.addPlainHTTP(cmd)
 	cmd.Flags().BoolVar(&v.keepCRDs, "keep-crds", false, "leave the definitions of the objects as they are")

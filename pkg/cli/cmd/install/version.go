@@ -56,9 +56,9 @@ func NewVersion(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "version", GroupID: "other", Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "Show the version, and what the cluster serves",
-		Long: `Show the version of this program, that of the API server, which objects of
-bcsnet it serves and whether their definitions are those of this program, and
-the controller: its image, its replicas and which of them leads.`,
+		Long: `Show the versions of this program and of the API server, which objects of bcsnet
+it serves and whether their definitions are this program's, and the controller:
+its image, its replicas and which of them leads.`,
 		Example: `  bcsnetctl version
   bcsnetctl version --client -o json`,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -176,7 +176,7 @@ func (v *versionVerb) text(all versions) []byte {
 	case schemasCurrent:
 		text = fmt.Appendf(text, "schemas:     current\n")
 	case schemasOutdated:
-		text = fmt.Appendf(text, "schemas:     not those of this program: %s; to bring them: %s\n",
+		text = fmt.Appendf(text, "schemas:     not this program's: %s; to install them: %s\n",
 			strings.Join(all.Outdated, ", "), v.Called("bcsnetctl install --crds-only"))
 	}
 	if all.Controller != nil {

@@ -23,9 +23,9 @@ func newAddHost(s *app.App) *cobra.Command {
 		Use: "add-host POOL [HOST...]", Args: app.Takes(1, 0), RunE: app.Runs(v),
 		Short: "Let hosts draw from a pool",
 		Long: `Let hosts draw from a pool. A host is named by the IP that its node has and that
-the CNI plugin sends. A host that the pool already has, by itself or in a host
-subnet, is no error. One whose node the host selector matches is listed all the
-same: it may draw then whatever becomes of the node's labels.
+the CNI plugin sends. Naming a host that the pool already has, by itself or in a
+host subnet, is not an error. A host whose node the host selector matches is
+listed, too: then it may draw whatever the node's labels are.
 
 ` + resource.HostArgsHelp,
 		Example: `  bcsnetctl pool add-host blue 10.0.0.13
@@ -92,7 +92,7 @@ func (v *poolAddHost) Run(ctx context.Context) error {
 	if len(added) > 0 {
 		v.Say.Done("%s added to pool %s", app.Those("host", added), v.name)
 		if inherited {
-			v.Say.Warn("the hosts of pool %s, which it had, may draw from it no more: it lists hosts of its own now",
+			v.Say.Warn("the hosts of parent %s may no longer draw from it: it now has its own hosts",
 				edited.Spec.Parent)
 		}
 	}

@@ -27,9 +27,9 @@ func newAddIP(s *app.App) *cobra.Command {
 		Short: "Add addresses, ranges or CIDRs to a pool",
 		Long: `Add addresses to a pool: single ones, ranges a-b with both ends, or CIDRs. All
 are added or none. Addresses outside the subnet or in another pool are refused,
-and entries of which this pool has a part; one that it has whole is no error. A
-range that continues another makes that one longer. A group takes addresses from
-its parent, if nobody has them there.
+and entries of which this pool has a part. An entry that it has whole is not an
+error. A range that continues another one is merged with it. A group takes
+addresses from its parent, if nobody has them there.
 
 - reads addresses from standard input, one entry a line.`,
 		Example: `  bcsnetctl pool add-ip blue 10.0.0.64-10.0.0.95

@@ -37,18 +37,18 @@ func newBind(s *app.App) *cobra.Command {
 	v := &poolBind{App: s}
 	cmd := v.command(&cobra.Command{
 		Use: "bind POOL --namespace NAMESPACE", Short: "Bind a pool to namespaces",
-		Long: `Bind a pool to namespaces, by their names: they draw from the pools that are
-bound to them alone, and the pool serves them alone, and those that its selector
-matches. Addresses in use stay as they are. What the change does to the chains
-of namespaces is said; bcsnetctl explain namespace shows them. A namespace that
-does not exist yet is no error.
+		Long: `Bind a pool to namespaces, by their names. They then draw only from the pools
+that are bound to them, and the pool serves only them and the namespaces that
+its selector matches. Addresses in use stay as they are. The command shows the
+effect on the chains of namespaces; bcsnetctl explain namespace shows a chain.
+You may bind a namespace that does not exist yet.
 
-Of a pool that is split into blocks (blockSize), each namespace is given a block
-at once, unless it has one: --blocks says how many it is to have, --block which.
-The block is made as for the first pod of the namespace, and firewalls can know
-it before. A pool with autoAssign is bound to the namespaces besides, as any
-pool; one without gives blocks by this command alone, and stays for whom it is.
-With -o the blocks of the namespaces are printed.`,
+If the pool is split into blocks (blockSize), each namespace gets a block at
+once, unless it has one: --blocks says how many it gets, --block which. The
+block is created as for the first pod of the namespace, so that firewalls can
+know it before. A pool with autoAssign is also bound to the namespaces, like any
+pool. A pool without it assigns blocks only by this command, and its namespaces
+do not change. With -o the blocks of the namespaces are printed.`,
 		Example: `  bcsnetctl pool bind blue --namespace payments
   bcsnetctl pool bind blue --namespace payments,orders --dry-run=server
   bcsnetctl pool bind tenants --namespace payments --blocks 2
@@ -56,7 +56,7 @@ With -o the blocks of the namespaces are printed.`,
 		ValidArgsFunction: resource.CompletePoolFirst(s, nil),
 	})
 	cmd.Flags().IntVar(&v.blocks, "blocks", 1,
-		"how many blocks of a pool that is split each namespace is to have, at least")
+		"how many blocks of a split pool each namespace gets, at least")
 	cmd.Flags().StringVar(&v.block, "block", "", "this block, as a `CIDR`, and no other")
 	app.Complete(cmd, "blocks")
 	app.Complete(cmd, "block")
@@ -69,15 +69,15 @@ func newUnbind(s *app.App) *cobra.Command {
 	cmd := v.command(&cobra.Command{
 		Use: "unbind POOL --namespace NAMESPACE", Short: "End that a pool is bound to namespaces",
 		Long: `End that a pool is bound to namespaces by their names. Addresses in use stay as
-they are. A pool that is bound to no namespace any more joins the default chain,
-unless it says default: false; a namespace that has no pool of its own any more
-draws from the default chain. Both are said.
+they are. A pool that is no longer bound to a namespace joins the default chain,
+unless it has default: false; a namespace without its own pools draws from the
+default chain. The command reports both.
 
-Of a pool that is split into blocks, the blocks of the namespaces are handed
-back, or the one of --block: they are deleted, as far as nobody has an address
-in them and none is reserved or cooling. What is in the way of the others is
-named, and the exit code is 1. Nobody gets a block before it is gone, some
-sixteen seconds later. With -o the blocks that are handed back are printed.`,
+If the pool is split into blocks, the blocks of the namespaces are returned, or
+the one of --block: they are deleted if nobody has an address in them and none
+is reserved or cooling. For the others the command names the obstacles, and
+exits with 1. Nobody gets a block before it is deleted, some sixteen seconds
+later. With -o the returned blocks are printed.`,
 		Example: `  bcsnetctl pool unbind blue --namespace payments
   bcsnetctl pool unbind blue --namespace payments,orders --dry-run=client
   bcsnetctl pool unbind tenants --namespace payments --block 10.32.4.64/27`,

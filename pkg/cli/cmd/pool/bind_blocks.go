@@ -37,7 +37,7 @@ func (v *poolBind) checkBlocks() (err error) {
 		return app.Usagef("--block is of one namespace, and %d are named", len(v.namespaces))
 	}
 	if v.which, err = netip.ParsePrefix(v.block); err != nil {
-		return app.Usagef("--block %q is no CIDR, such as 10.32.4.64/27", v.block)
+		return app.Usagef("--block %q is not a CIDR, such as 10.32.4.64/27", v.block)
 	}
 	return nil
 }
@@ -58,13 +58,13 @@ func (v *poolBind) ofBlock(p resource.Pool) error {
 		return v.output.Object(v.Out, p.Stored)
 	}
 	f := app.Refuse(app.ReasonPoolInvalid,
-		"pool %s is a block of pool %s, and of namespace %s alone for as long as it exists",
+		"pool %s is a block of pool %s, and belongs only to namespace %s for as long as it exists",
 		p.Name, parent, owner)
 	if v.unbind {
-		return f.WithHint("hand it back: bcsnetctl pool unbind %s --namespace %s --block %s", parent, owner,
+		return f.WithHint("return it: bcsnetctl pool unbind %s --namespace %s --block %s", parent, owner,
 			p.Spec.AvailableIPs[0])
 	}
-	return f.WithHint("give a namespace a block of its own: bcsnetctl pool bind %s --namespace %s", parent,
+	return f.WithHint("assign a block to a namespace: bcsnetctl pool bind %s --namespace %s", parent,
 		v.namespaces[0])
 }
 
@@ -192,7 +192,8 @@ func (v *poolBind) sayGiven(ctx context.Context, api *resource.Pools, p resource
 			continue
 		}
 		if _, exists := labels[ns]; labels != nil && !exists {
-			v.Say.Warn("namespace %s does not exist yet: unless it is made within an hour, its blocks go back", ns)
+			v.Say.Warn("namespace %s does not exist yet: unless it is created within an hour, its blocks are returned",
+				ns)
 		}
 		sayEffects(v.App, chainEffectsOf(ipam.Pool{}, b, others, labels, nil).say())
 	}

@@ -145,35 +145,35 @@ func (e chainEffects) say() (out []effect) {
 	}
 	switch {
 	case e.poolJoins:
-		add(true, "pool %s joins the default chain: it serves every namespace that has nothing of its own", e.pool)
+		add(true, "pool %s joins the default chain: it serves every namespace without its own pools", e.pool)
 	case e.poolLeaves && e.onlyByName:
-		add(false, "pool %s leaves the default chain: it serves only who names it", e.pool)
+		add(false, "pool %s leaves the default chain: it serves only requests that name it", e.pool)
 	case e.poolLeaves:
-		add(false, "pool %s leaves the default chain: it serves the namespaces that are bound to it alone", e.pool)
+		add(false, "pool %s leaves the default chain: it serves only the namespaces that are bound to it", e.pool)
 	}
 	if n := len(e.leave); n > 0 {
 		add(false, "%s %s %s the default chain: %s", humanize.OneOr(n, "namespace", "namespaces"),
 			humanize.List(e.leave),
-			humanize.OneOr(n, "leaves", "leave"), humanize.OneOr(n, "it draws from its own alone",
-				"they draw from their own alone"))
+			humanize.OneOr(n, "leaves", "leave"), humanize.OneOr(n, "it draws only from its own pools",
+				"they draw only from their own pools"))
 	}
 	for _, u := range e.unserved {
-		add(true, "namespace %s gets no address any more on hosts that may not draw from what it has of its own: %s",
+		add(true, "namespace %s gets no addresses on hosts that none of its own pools admits: %s",
 			u.namespace, resource.Spell(u.hosts))
 	}
 	if n := len(e.join); n > 0 {
 		add(false, "%s %s %s the default chain: %s", humanize.OneOr(n, "namespace", "namespaces"),
-			humanize.List(e.join), humanize.OneOr(n, "joins", "join"), humanize.OneOr(n, "it has nothing of its own",
-				"they have nothing of their own"))
+			humanize.List(e.join), humanize.OneOr(n, "joins", "join"), humanize.OneOr(n, "it has no pools of its own",
+				"they have no pools of their own"))
 	}
 	if n := len(e.leaveThere); n > 0 {
-		add(false, "%s %s %s from %s blocks on the hosts of pool %s, and %s in the default chain on others alone",
+		add(false, "%s %s %s from %s blocks on the hosts of pool %s, and %s in the default chain only on others",
 			humanize.OneOr(n, "namespace", "namespaces"), humanize.List(e.leaveThere), humanize.OneOr(n, "draws",
 				"draw"),
 			humanize.OneOr(n, "its", "their"), e.pool, humanize.OneOr(n, "is", "are"))
 	}
 	if n := len(e.joinThere); n > 0 {
-		add(false, "%s %s %s the default chain on hosts for which %s nothing of %s own",
+		add(false, "%s %s %s the default chain on hosts for which %s no pools of %s own",
 			humanize.OneOr(n, "namespace", "namespaces"), humanize.List(e.joinThere), humanize.OneOr(n, "joins",
 				"join"),
 			humanize.OneOr(n, "it has", "they have"), humanize.OneOr(n, "its", "their"))
@@ -181,10 +181,11 @@ func (e chainEffects) say() (out []effect) {
 	for _, o := range e.shadows {
 		where := fmt.Sprintf("on the hosts of %s", app.Those("pool", o.By))
 		if o.Whole {
-			where = fmt.Sprintf("on any of its hosts, which are those of %s", app.Those("pool", o.By))
+			where = fmt.Sprintf("on any of its hosts, which are hosts of %s", app.Those("pool", o.By))
 		}
-		add(true, "pool %s of the default chain serves nobody %s: every namespace gets blocks there by itself", o.Pool,
-			where)
+		add(true,
+			"pool %s of the default chain serves no namespace %s: there, every namespace gets blocks automatically",
+			o.Pool, where)
 	}
 	if len(e.cutOff) > 0 {
 		total := 0
@@ -193,7 +194,7 @@ func (e chainEffects) say() (out []effect) {
 			total += n.held
 			names = append(names, fmt.Sprintf("%s (%d)", n.namespace, n.held))
 		}
-		add(false, "%s in use by namespaces that pool %s serves no more %s until %s: %s", humanize.Plural(total,
+		add(false, "%s in use by namespaces that pool %s no longer serves %s until %s: %s", humanize.Plural(total,
 			"address"),
 			e.pool, humanize.OneOr(total, "stays", "stay"), humanize.OneOr(total, "its pod ends", "their pods end"),
 			humanize.List(names))

@@ -45,8 +45,8 @@ func TestChainEffects(t *testing.T) {
 		return pool(name, func(s *v1.BCSNetPoolSpec) { s.Hosts = hosts })
 	}
 	there := func(namespaces string) string {
-		return "namespaces " + namespaces + " draw from their blocks on the hosts of pool a, and are in the default chain on " +
-			"others alone"
+		return "namespaces " + namespaces + " draw from their blocks on the hosts of pool a, and are in the default chain only on others" +
+			""
 	}
 	labels := map[string]map[string]string{"shop": {"tier": "gold"}, "bank": {}, "rich": {"tier": "gold"}}
 	held := func(namespaces ...string) (out []lease.Lease) {
@@ -58,8 +58,8 @@ func TestChainEffects(t *testing.T) {
 		return out
 	}
 	const (
-		aLeaves = "pool a leaves the default chain: it serves the namespaces that are bound to it alone"
-		aJoins  = "!pool a joins the default chain: it serves every namespace that has nothing of its own"
+		aLeaves = "pool a leaves the default chain: it serves only the namespaces that are bound to it"
+		aJoins  = "!pool a joins the default chain: it serves every namespace without its own pools"
 	)
 	for name, tc := range map[string]struct {
 		before, after ipam.Pool
@@ -70,60 +70,60 @@ func TestChainEffects(t *testing.T) {
 		"nothing":   {before: open, after: open},
 		"a new one": {after: open},
 		"a new one for one": {
-			after: named("shop"), want: []string{"namespace shop leaves the default chain: it draws from its own alone"},
+			after: named("shop"), want: []string{"namespace shop leaves the default chain: it draws only from its own pools"},
 		},
 		"a new one for one, for other hosts": {
 			after:  pool("a", func(s *v1.BCSNetPoolSpec) { s.Namespaces, s.Hosts = []string{"shop"}, []string{"10.1.0.1"} }),
 			others: []ipam.Pool{onHosts("c", "10.1.0.1", "10.1.0.2", "10.1.0.3")},
 			want: []string{
-				"namespace shop leaves the default chain: it draws from its own alone",
-				"!namespace shop gets no address any more on hosts that may not draw from what it has of its own: 10.1.0.2-10.1.0.3",
+				"namespace shop leaves the default chain: it draws only from its own pools",
+				"!namespace shop gets no addresses on hosts that none of its own pools admits: 10.1.0.2-10.1.0.3",
 			},
 		},
 		"bound to one that has another": {before: open, after: named("bank"), others: []ipam.Pool{other}, want: []string{aLeaves}},
 		"bound by labels": {
 			before: open, after: gold, leases: held("bank", "shop", "bank", ""),
 			want: []string{
-				aLeaves, "namespaces rich, shop leave the default chain: they draw from their own alone",
-				"2 addresses in use by namespaces that pool a serves no more stay until their pods end: bank (2)",
+				aLeaves, "namespaces rich, shop leave the default chain: they draw only from their own pools",
+				"2 addresses in use by namespaces that pool a no longer serves stay until their pods end: bank (2)",
 			},
 		},
 		"from labels to a name": {
 			before: gold, after: named("shop", "later"), leases: held("rich", "shop"),
 			want: []string{
-				"namespace later leaves the default chain: it draws from its own alone",
-				"namespace rich joins the default chain: it has nothing of its own",
-				"1 address in use by namespaces that pool a serves no more stays until its pod ends: rich (1)",
+				"namespace later leaves the default chain: it draws only from its own pools",
+				"namespace rich joins the default chain: it has no pools of its own",
+				"1 address in use by namespaces that pool a no longer serves stays until its pod ends: rich (1)",
 			},
 		},
 		"for all": {
 			before: open, after: all,
-			want: []string{aLeaves, "namespaces bank, rich, shop leave the default chain: they draw from their own alone"},
+			want: []string{aLeaves, "namespaces bank, rich, shop leave the default chain: they draw only from their own pools"},
 		},
 		"unbound": {
 			before: named("shop", "bank"), after: open, others: []ipam.Pool{other},
-			want: []string{aJoins, "namespace shop joins the default chain: it has nothing of its own"},
+			want: []string{aJoins, "namespace shop joins the default chain: it has no pools of its own"},
 		},
 		"set aside": {
 			before: open, after: aside, leases: held("bank"),
 			want: []string{
-				"pool a leaves the default chain: it serves only who names it",
-				"1 address in use by namespaces that pool a serves no more stays until its pod ends: bank (1)",
+				"pool a leaves the default chain: it serves only requests that name it",
+				"1 address in use by namespaces that pool a no longer serves stays until its pod ends: bank (1)",
 			},
 		},
 		"a new one that gives blocks": {after: grows, others: []ipam.Pool{other}, want: []string{there("rich, shop")}},
 		"a new one that gives blocks on hosts of others": {
 			after: grows, others: []ipam.Pool{other, onHosts("c", "10.1.0.1"), onHosts("d", "10.1.0.1", "10.1.0.2")},
 			want: []string{there("rich, shop"),
-				"!pool c of the default chain serves nobody on any of its hosts, which are those of pool a: every namespace gets " +
-					"blocks there by itself",
-				"!pool d of the default chain serves nobody on the hosts of pool a: every namespace gets blocks there by itself",
+				"!pool c of the default chain serves no namespace on any of its hosts, which are hosts of pool a: there, every " +
+					"namespace gets blocks automatically",
+				"!pool d of the default chain serves no namespace on the hosts of pool a: there, every namespace gets blocks automatically",
 			},
 		},
 		"a new one on hosts where another gives blocks": {
 			after: onHosts("c", "10.1.0.1"), others: []ipam.Pool{grows},
-			want: []string{"!pool c of the default chain serves nobody on any of its hosts, which are those of pool a: every " +
-				"namespace gets blocks there by itself"},
+			want: []string{"!pool c of the default chain serves no namespace on any of its hosts, which are hosts of pool a: there, every " +
+				"namespace gets blocks automatically"},
 		},
 		"bound, as it gives blocks": {
 			before: grows, after: pool("a", func(s *v1.BCSNetPoolSpec) {
@@ -131,8 +131,8 @@ func TestChainEffects(t *testing.T) {
 				s.Namespaces = []string{"shop"}
 			}), others: []ipam.Pool{other},
 			want: []string{
-				aLeaves, "namespace shop leaves the default chain: it draws from its own alone",
-				"namespace rich joins the default chain on hosts for which it has nothing of its own",
+				aLeaves, "namespace shop leaves the default chain: it draws only from its own pools",
+				"namespace rich joins the default chain on hosts for which it has no pools of its own",
 			},
 		},
 		"a new one that gives them by hand": {after: byHand},

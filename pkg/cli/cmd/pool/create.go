@@ -37,16 +37,15 @@ func newCreate(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "create NAME --cidr CIDR [--gateway IP] --range A-B", Args: app.Takes(1, 1), RunE: app.Runs(v),
 		Short: "Create a pool",
-		Long: `Create a pool. Nothing is filled in: the subnet, the gateway and the addresses
-to hand out are for you to say. Network, broadcast and gateway addresses inside
-the ranges are left out. Without --gateway the network has no router: pods get
-no gateway, and no default route.
+		Long: `Create a pool. Nothing is filled in: you name the subnet, the gateway and the
+addresses to allocate. Network, broadcast and gateway addresses inside the
+ranges are left out. Without --gateway the network has no router: pods get no
+gateway, and no default route.
 
-With --parent it is a group: some of the addresses of another pool, with hosts
-and namespaces of its own; those of the parent where none is named. Subnet,
-gateway and network are the parent's. The parent hands the addresses out no
-more; the group does some seconds later. Addresses that somebody has are
-refused.`,
+With --parent it is a group: some of the addresses of another pool, with its own
+hosts and namespaces, or the parent's if none are named. Subnet, gateway and
+network are the parent's. The parent stops allocating the addresses at once, and
+the group starts some seconds later. Addresses that somebody has are refused.`,
 		Example: "  bcsnetctl pool create blue --cidr 10.0.0.0/24 --gateway 10.0.0.1 --range 10.0.0.20-10.0.0.99 " +
 			`--host 10.0.0.11
   bcsnetctl pool create six --cidr 2001:db8::/64 --gateway 2001:db8::1 --range 2001:db8::100-2001:db8::1ff \
@@ -64,8 +63,8 @@ refused.`,
 		"the gateway's `IP` in the subnet; leave it out if the network has no router")
 	f.StringVar(&spec.Parent, "parent", "", "make it a group of this `POOL`: a part of its addresses")
 	f.StringSliceVar(&spec.AvailableIPs, "range", nil,
-		"`ADDRESSES` to hand out: a-b, a CIDR or a single one; repeatable (required)")
-	f.StringSliceVar(&spec.ExcludeIPs, "exclude", nil, "`ADDRESSES` in the ranges not to hand out; repeatable")
+		"`ADDRESSES` to allocate: a-b, a CIDR or a single one; repeatable (required)")
+	f.StringSliceVar(&spec.ExcludeIPs, "exclude", nil, "`ADDRESSES` in the ranges not to allocate; repeatable")
 	f.StringSliceVar(&spec.Hosts, "host", nil, "`IP` of a host that may draw from the pool; repeatable")
 	f.StringSliceVar(&spec.HostSubnets, "host-subnet", nil,
 		"`CIDR` whose hosts may draw from the pool, also those that join later; repeatable")
@@ -97,7 +96,7 @@ func (v *poolCreate) Complete(args []string) error {
 
 func (v *poolCreate) Validate() error {
 	if problems := validation.NameIsDNSSubdomain(v.object.Name, false); len(problems) > 0 {
-		return app.Usagef("%q is no name for a pool", v.object.Name).
+		return app.Usagef("%q is not a name for a pool", v.object.Name).
 			WithHint("a name is lower-case letters, digits, - and ., with a letter or digit at both ends")
 	}
 	if err := v.checkNarrowing(); err != nil {
@@ -215,7 +214,7 @@ func (v *poolCreate) Run(ctx context.Context) error {
 		}
 	}
 	if group && v.DryRun == app.DryRunNone {
-		v.Hint("pool %s hands them out no more, the group does in some seconds: bcsnetctl wait %s --for=ready",
+		v.Hint("pool %s no longer allocates them, the group will in some seconds: bcsnetctl wait %s --for=ready",
 			v.object.Spec.Parent, v.object.Name)
 	}
 	return v.output.Object(v.Out, created)

@@ -15,7 +15,9 @@ import (
 func (v *poolCreate) setSubnet() error {
 	spec := &v.object.Spec
 	if spec.Parent != "" && (v.cidr != "" || spec.Gateway != "") {
-		return app.Usagef("--cidr and --gateway go without --parent: a group has those of pool %s", spec.Parent).
+		return app.Usagef(
+			"--cidr and --gateway cannot be used with --parent: a group has the subnet and gateway of pool %s",
+			spec.Parent).
 			WithHint("leave them out")
 	}
 	var missing []string
@@ -54,7 +56,7 @@ func (v *poolCreate) setPlan() (err error) {
 	}
 	if len(v.plan.Usable.Ranges()) == 0 {
 		return app.Usagef(
-			"the ranges hold no address to hand out: network, broadcast, gateway and excluded ones do not count")
+			"the ranges have no address to allocate: network, broadcast, gateway and excluded ones do not count")
 	}
 	return nil
 }

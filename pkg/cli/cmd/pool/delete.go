@@ -26,10 +26,10 @@ func newDelete(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete POOL...", Aliases: []string{"rm"}, Args: app.Takes(1, 0), RunE: app.Runs(v),
 		Short: "Delete pools",
-		Long: `Delete pools, after a question. A pool hands out nothing from then on, and goes
-when the last of its addresses in use is released, and claims have given back
-what they keep of it; the command waits for that.
-Interrupting it does not bring the pool back.`,
+		Long: `Delete pools, after a question. A pool stops allocating at once. It is deleted
+when the last of its addresses in use is released and claims have returned the
+addresses that they keep of it; the command waits for that. Interrupting it does
+not bring the pool back.`,
 		Example: `  bcsnetctl pool delete blue
   bcsnetctl pool delete blue green --yes --wait=false`,
 		ValidArgsFunction: resource.CompletePools(s),
@@ -62,7 +62,7 @@ func (v *poolDelete) Run(ctx context.Context) error {
 		waits := v.radius(ctx, p, every)
 		v.warnChildren(p, every)
 		return follow.Doomed{
-			Noun: "pool", Name: p.Name, Stops: "hand out nothing", Waits: waits,
+			Noun: "pool", Name: p.Name, Stops: "stop allocating", Waits: waits,
 			Delete: func(ctx context.Context) error { return resource.Delete(ctx, v.App, api.API, p.Name, p.UID) },
 			UntilGone: func(ctx context.Context, limit time.Duration) (string, error) {
 				return follow.UntilPoolGone(ctx, api, p, limit)
@@ -93,10 +93,10 @@ func (v *poolDelete) radius(ctx context.Context, p resource.Pool, every []resour
 		use = fmt.Sprintf("%d in use: %s", len(way.InUse), resource.PerHost(way.InUse))
 	}
 	if len(way.Kept) > 0 {
-		use += ", kept by claims, and waited for, too: " + way.Keepers()
+		use += ", kept by claims until released: " + way.Keepers()
 	}
 	if n := len(way.SetAside); n > 0 {
-		use += fmt.Sprintf(", %d reserved, which %s forgotten", n, humanize.OneOr(n, "is", "are"))
+		use += fmt.Sprintf("; %d reserved, which %s deleted with the pool", n, humanize.OneOr(n, "is", "are"))
 	}
 	if p.DeletionTimestamp != nil {
 		use += "; it is being deleted already"
@@ -106,8 +106,8 @@ func (v *poolDelete) radius(ctx context.Context, p resource.Pool, every []resour
 		v.Say.Note("  in use by %s", way.Holders())
 	}
 	if source := resource.SourceOf(p); source != "" {
-		v.Say.Warn("pool %s is kept from ConfigMap %s: while its entry is there, the controller makes it again", p.Name,
-			source)
+		v.Say.Warn("pool %s is kept from ConfigMap %s: while its entry is there, the controller creates it again",
+			p.Name, source)
 	}
 	return len(way.InUse) + len(way.Kept)
 }

@@ -173,7 +173,8 @@ func (v *poolDiff) afterApply(ctx context.Context, api *resource.Pools, m manife
 		c.after = after
 	case apierrors.IsForbidden(err):
 		v.alone = true
-		v.Say.Warn("the API server was not asked: that takes the right to patch pools; checked here alone")
+		v.Say.Warn("the API server was not asked: that needs the permission to patch pools; " +
+			"checked only by this command")
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		c.refused = fmt.Errorf("pool %s: %w", c.name, resource.Explain(v.App, err))
 	default:

@@ -16,8 +16,8 @@ func newEdit(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "edit POOL", Args: app.Takes(1, 1), RunE: app.Runs(v),
 		Short: "Edit a pool in an editor",
-		Long: `Edit a pool in an editor: KUBE_EDITOR, EDITOR or vi. The editor opens again with
-the reason where the text is not accepted; leaving it without a change ends the
+		Long: `Edit a pool in an editor: KUBE_EDITOR, EDITOR or vi. If the text is refused, the
+editor opens again with the reason; leaving it without a change ends the
 command. It says what the change does to leases, and asks when it touches
 something that is in use. If somebody else changes the pool meanwhile, nothing
 is stored. Without a terminal, EDITOR has to be a program that needs none.`,
@@ -36,7 +36,7 @@ func (v *poolEdit) Complete(args []string) error {
 
 func (v *poolEdit) Validate() error {
 	if v.EditorNeedsTerminal() {
-		return app.Usagef("standard input is no terminal, and the editor %s needs one", v.Editor()).
+		return app.Usagef("standard input is not a terminal, and the editor %s needs one", v.Editor()).
 			WithHint(
 				"have a program edit: EDITOR='sed -i s/old/new/' bcsnetctl pool edit %s; or: bcsnetctl pool export "+
 					"%s > FILE, and kubectl apply --server-side -f FILE", v.name, v.name)

@@ -131,7 +131,7 @@ func (e effects) say() (out []effect) {
 		add(true, "%s would be in pool %s, too: %s", resource.Addresses(o.Addrs), o.Pool.Name, resource.Spell(o.Addrs))
 	}
 	if e.hostless {
-		add(true, "no host could draw from the pool any more")
+		add(true, "no host could draw from the pool")
 	}
 	for _, name := range e.changed {
 		for _, l := range e.drains {
@@ -155,8 +155,8 @@ func (e effects) say() (out []effect) {
 			humanize.OneOr(n, "its pod ends", "their pods end"))
 	}
 	for _, u := range e.full {
-		text := fmt.Sprintf("namespace %s has %d of the %d that it may have: it would get no more", u.Namespace, u.Has,
-			u.Quota)
+		text := fmt.Sprintf("namespace %s has %d of the %d that it may have: it would get no further address",
+			u.Namespace, u.Has, u.Quota)
 		if u.Has > 0 {
 			text += ", and keeps what it has"
 		}
@@ -172,7 +172,7 @@ func (e effects) say() (out []effect) {
 		for _, part := range []struct {
 			of   *netipx.IPSet
 			verb string
-		}{{o.More, "would get"}, {o.Fewer, "would hand out no more"}} {
+		}{{o.More, "would get"}, {o.Fewer, "would stop allocating"}} {
 			if len(part.of.Ranges()) > 0 {
 				add(false, "pool %s %s %s: %s", o.Pool, part.verb, resource.Addresses(part.of), resource.Spell(part.of))
 			}

@@ -70,10 +70,10 @@ func TestEffects(t *testing.T) {
 			before: before, after: hostless, leases: []lease.Lease{held("10.1.0.20"), clitest.Reserved("10.1.0.21")}, touches: true,
 			want: []string{
 				"host 10.0.0.11 could no longer draw and holds 1 address, which stays until its pod ends",
-				"no host could draw from the pool any more",
+				"no host could draw from the pool",
 			},
 		},
-		"host that holds nothing": {before: before, after: hostless, want: []string{"no host could draw from the pool any more"}},
+		"host that holds nothing": {before: before, after: hostless, want: []string{"no host could draw from the pool"}},
 		"host that was not in it": {before: hostless, after: hostless, leases: []lease.Lease{held("10.1.0.20")}},
 		"gateway":                 {before: before, after: moved, want: []string{"new leases would get the gateway 10.1.0.254"}},
 		"gateway where there was none": {
@@ -101,7 +101,7 @@ func TestEffects(t *testing.T) {
 			before: before, after: moved, leases: []lease.Lease{clitest.Active("10.1.0.20", "10.0.0.11")}, touches: true,
 			want: []string{
 				"new leases would get the gateway 10.1.0.254",
-				"of 1 address in use it is not known what it was given: it keeps that until its pod ends",
+				"for 1 address in use the settings that it was given are unknown: it keeps that until its pod ends",
 			},
 		},
 		"VLAN, MTU, routes and DNS": {
@@ -121,8 +121,8 @@ func TestEffects(t *testing.T) {
 		"quotas": {
 			before: before, after: quoted, leases: []lease.Lease{held("10.1.0.20"), held("10.1.0.21"), clitest.Reserved("10.1.0.22")},
 			want: []string{
-				"namespace batch has 0 of the 0 that it may have: it would get no more",
-				"namespace default has 2 of the 1 that it may have: it would get no more, and keeps what it has",
+				"namespace batch has 0 of the 0 that it may have: it would get no further address",
+				"namespace default has 2 of the 1 that it may have: it would get no further address, and keeps what it has",
 			},
 		},
 		"quotas that there were": {before: quoted, after: quoted, leases: []lease.Lease{held("10.1.0.20"), held("10.1.0.21")}},

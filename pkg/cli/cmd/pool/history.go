@@ -29,15 +29,15 @@ func newHistory(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "history POOL", Args: app.Takes(1, 1), RunE: app.Runs(v),
 		Short: "Show who changed a pool, when and how",
-		Long: `Show what became of a pool, newest first: who created, changed or deleted it,
-and the fields of each change before and after. Of a list it shows the entries
-that went and that came. The controller keeps this for 30 days, unless its
+		Long: `Show the changes of a pool, newest first: who created, changed or deleted it,
+and the fields of each change before and after. For a list it shows the removed
+and the added entries. The controller keeps this for 30 days, unless its
 --history-retention says otherwise, also for pools that are gone.
 
-BY is the user, as the API server knows them, where the policy bcsnet-authors
-is installed and served (Kubernetes 1.36 and newer). Otherwise it is what the
-client called itself, marked as a program. Who asked to delete a pool is in no
-object: the API server's audit log has it.`,
+BY is the API server's user, if the policy bcsnet-authors is installed and
+served (Kubernetes 1.36 and newer). Otherwise it is the client's own name,
+marked as a program. No object has the user who deleted a pool: see the API
+server's audit log.`,
 		Example: `  bcsnetctl pool history blue
   bcsnetctl pool history blue --since 7d -o json`,
 		ValidArgsFunction: resource.CompletePools(s),

@@ -78,16 +78,16 @@ func familyOf(p resource.Pool) string {
 
 func (l losses) warn(s *app.App) {
 	for _, name := range l.families {
-		s.Say.Warn("no pool has %s then: requests that name the network get no such address", name)
+		s.Say.Warn("no pool would have %s: requests that name the network would get no such address", name)
 	}
 	if n := len(l.namespaces); n > 0 {
-		s.Say.Warn("%s %s no other pool by name, and may draw from the default chain then: %s",
-			humanize.OneOr(n, "this namespace", "these namespaces"), humanize.OneOr(n, "has", "have"),
+		s.Say.Warn("%s %s named by no other pool and may then draw from the default chain: %s",
+			humanize.OneOr(n, "this namespace", "these namespaces"), humanize.OneOr(n, "is", "are"),
 			humanize.List(l.namespaces))
 	}
 	if n := len(l.hosts); n > 0 {
 		names := app.Map(l.hosts, netip.Addr.String)
-		s.Say.Warn("%s no other pool, and new pods there get no address then: %s",
+		s.Say.Warn("%s no other pool, so new pods there will get no address: %s",
 			humanize.OneOr(n, "this host has", humanize.Plural(n, "host")+" have"), humanize.List(names))
 	}
 }

@@ -42,7 +42,7 @@ func readManifests(s *app.App, files []string) ([]manifest, error) {
 		}
 		for _, o := range objects {
 			if o.GroupVersionKind() != v1.GroupVersion.WithKind(resource.PoolKind) {
-				s.Say.Warn("%s: %s %s is no pool and left out", name, o.GetKind(), o.GetName())
+				s.Say.Warn("%s: %s %s is not a pool and left out", name, o.GetKind(), o.GetName())
 				continue
 			}
 			p, err := parseManifest(o)

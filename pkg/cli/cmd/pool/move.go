@@ -29,11 +29,11 @@ type poolMove struct {
 const moveHelp = `
 
 Nothing is changed. The commands go to standard output, filled in for these
-pools: look through them, then run them in a shell. Pods keep their addresses,
-and claims what they keep: whichever pool has an address hands it out next. In
-between, both pools have the addresses, and the one with the leases serves them.
-Groups, blocks and pools that have some cannot move: their parent is fixed. The
-exit code is 1.`
+pools: read them, then run them in a shell. Pods and claims keep their
+addresses; the pool that has an address allocates it next. In between, both
+pools have the addresses, and the one with the leases serves them. Groups,
+blocks and pools with groups or blocks cannot move, because their parent is
+fixed: then the exit code is 1.`
 
 func newRename(s *app.App) *cobra.Command {
 	return (&poolMove{App: s, verb: "rename"}).command(&cobra.Command{
@@ -89,7 +89,7 @@ func (v *poolMove) Validate() error {
 		return app.Usagef("pool %s is named twice", v.from)
 	}
 	if len(validation.NameIsDNSSubdomain(v.to, false)) > 0 {
-		return app.Usagef("%q is no name for a pool", v.to)
+		return app.Usagef("%q is not a name for a pool", v.to)
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (v *poolMove) moving(from resource.Pool) (out []string, _ error) {
 			r, err := ipaddr.ParseRange(text)
 			if err != nil {
 				failed = append(failed, app.Refuse(app.ReasonPoolInvalid, "the spec of pool %s cannot be used: %v",
-					from.Name, err).WithHint("mend it: bcsnetctl pool edit %s", from.Name))
+					from.Name, err).WithHint("correct it: bcsnetctl pool edit %s", from.Name))
 				continue
 			}
 			out = append(out, ipaddr.FormatRange(r))

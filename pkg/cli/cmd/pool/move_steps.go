@@ -59,7 +59,7 @@ func (v *poolMove) steps(from, to resource.Pool, reserved []lease.Lease, claims 
 		return nil, err
 	}
 	steps = append(steps, moveStep{
-		fmt.Sprintf("The addresses are those of pool %s from here on.", v.to),
+		fmt.Sprintf("From here on, the addresses belong to pool %s.", v.to),
 		[]string{fmt.Sprintf("bcsnetctl pool remove-ip %s %s", v.from, strings.Join(moving, " "))},
 	})
 	if len(claims) > 0 && len(v.part) == 0 {
@@ -78,7 +78,7 @@ func (v *poolMove) steps(from, to resource.Pool, reserved []lease.Lease, claims 
 		steps = append(steps, reservedAgain(reserved))
 	}
 	return append(steps, moveStep{
-		fmt.Sprintf("Pool %s hands out nothing any more. Its end waits for what its pods and claims have.\n"+
+		fmt.Sprintf("Pool %s stops allocating. It is deleted when its pods and claims have returned their addresses.\n"+
 			"Change annotations of pods and workloads that name it.", v.from),
 		[]string{fmt.Sprintf("bcsnetctl pool delete %s --yes --wait=false", v.from)},
 	}), nil
@@ -96,7 +96,7 @@ func (v *poolMove) create(from, _ resource.Pool, moving []string) ([]moveStep, e
 		return nil, err
 	}
 	return []moveStep{{
-		fmt.Sprintf("Pool %s is like pool %s. While both have the addresses, pool %s hands them out.", v.to, v.from,
+		fmt.Sprintf("Pool %s is like pool %s. While both have the addresses, pool %s allocates them.", v.to, v.from,
 			v.from),
 		[]string{"kubectl create -f - <<'EOF'\n" + string(text) + "EOF"},
 	}}, nil
@@ -141,7 +141,7 @@ func (v *poolMove) extend(from, to resource.Pool, moving []string) ([]moveStep, 
 		steps = append(steps, moveStep{why: why})
 	}
 	return append(steps, moveStep{
-		"While both pools have the addresses, the one with the leases hands them out.",
+		"While both pools have the addresses, the one with the leases allocates them.",
 		[]string{fmt.Sprintf("kubectl patch bnp %s --type=json -p %s", v.to, quoted(string(text)))},
 	}), nil
 }

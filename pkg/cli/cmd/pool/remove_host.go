@@ -25,8 +25,8 @@ func newRemoveHost(s *app.App) *cobra.Command {
 		Short: "No longer let hosts draw from a pool",
 		Long: `No longer let hosts draw from a pool. Addresses that pods on the host have stay
 as they are; when the machine is gone for good, bcsnetctl release-host frees
-them. A host in a host subnet of the pool, or whose node its host selector
-matches, cannot be taken out alone.
+them. A single host of a host subnet of the pool, or whose node its host
+selector matches, cannot be taken out.
 
 ` + resource.HostArgsHelp,
 		Example: `  bcsnetctl pool remove-host blue 10.0.0.13
@@ -154,10 +154,10 @@ func (v *poolRemoveHost) report(gone []netip.Addr, others []string, left int, pa
 	v.Say.Done("%s taken out of pool %s", app.Those("host", names), v.name)
 	switch {
 	case left == 0 && parent != "":
-		v.Say.Warn("pool %s lists no hosts of its own any more: those of its parent, pool %s, may draw from it", v.name,
+		v.Say.Warn("pool %s no longer has its own hosts: the hosts of its parent, pool %s, may draw from it", v.name,
 			parent)
 	case left == 0:
-		v.Say.Warn("no host may draw from pool %s any more", v.name)
+		v.Say.Warn("no host may draw from pool %s", v.name)
 	}
 }
 

@@ -33,8 +33,8 @@ func newRemoveIP(s *app.App) *cobra.Command {
 		Short: "Take addresses, ranges or CIDRs out of a pool",
 		Long: `Take addresses out of a pool: single ones, ranges a-b with both ends, or CIDRs,
 also out of the middle of a range that the pool has. Addresses in use drain:
-they stay with their pods and are not handed out again. Those of a group go back
-to its parent; those that a group of the pool has are refused.
+they stay with their pods and are not allocated again. Addresses of a group
+return to its parent; addresses that a group of the pool has are refused.
 
 - reads addresses from standard input, one entry a line.`,
 		Example: `  bcsnetctl pool remove-ip blue 10.0.0.70

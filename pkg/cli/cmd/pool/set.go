@@ -52,7 +52,7 @@ add-host, bind and their opposites; pool edit changes everything else.`,
 	v.settings.addTo(cmd, &v.spec)
 	cmd.Flags().StringVar(&v.spec.Gateway, "gateway", "", "the gateway's `IP` in the subnet, or none for no gateway")
 	cmd.Flag("quota").Usage += "; NAMESPACE- ends a quota"
-	cmd.Flag("cooldown").Usage += "; 0s is no rest"
+	cmd.Flag("cooldown").Usage += "; 0s means no cooldown"
 	app.Complete(cmd, "gateway", noGateway)
 	app.CompleteWith(cmd, "quota", completeQuotas(s))
 	v.chosen = cmd.Flags().Changed
@@ -111,7 +111,7 @@ func (v *poolSet) checkGateway() error {
 	}
 	a, err := ipaddr.ParseAddr(v.spec.Gateway)
 	if err != nil {
-		return app.Usagef("--gateway %q is no IP address", v.spec.Gateway).
+		return app.Usagef("--gateway %q is not an IP address", v.spec.Gateway).
 			WithHint("for a network without a router: --gateway none")
 	}
 	v.spec.Gateway = a.String()

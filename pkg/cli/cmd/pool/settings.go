@@ -37,12 +37,12 @@ func settingFields() map[string]string {
 func (v *poolSettings) addTo(cmd *cobra.Command, spec *v1.BCSNetPoolSpec) {
 	f := cmd.Flags()
 	f.BoolVar(&v.inDefault, "default", true,
-		"while it is bound to no namespace, serve every namespace that has nothing of its own; "+
-			"with =false only who names the pool")
+		"while it is bound to no namespace, serve every namespace without its own pools; "+
+			"with =false only requests that name the pool")
 	f.Int32Var(&spec.MaxPerHost, "max-per-host", 0,
-		"let one host have at most `N` addresses of the pool at a time; 0 is no bound")
+		"let one host have at most `N` addresses of the pool at a time; 0 means no limit")
 	f.Int32Var(&spec.MaxPerNamespace, "max-per-namespace", 0,
-		"let one namespace have at most `N` addresses of the pool at a time; 0 is no bound")
+		"let one namespace have at most `N` addresses of the pool at a time; 0 means no limit")
 	f.StringSliceVar(&v.quotas, "quota", nil,
 		"let one namespace have at most so many addresses, as `NAMESPACE=N`, in place of "+
 			"--max-per-namespace; repeatable")
@@ -54,7 +54,7 @@ func (v *poolSettings) addTo(cmd *cobra.Command, spec *v1.BCSNetPoolSpec) {
 	f.StringVar(&v.order, "allocation-order", "",
 		"`WHICH` free address a request gets: Spread (the default) or Lowest")
 	f.DurationVar(&v.cooldown, "cooldown", 0,
-		"`TIME` that a released address rests before it is handed out again, such as 90s or 1h30m")
+		"`TIME` for which a released address is not allocated again, such as 90s or 1h30m")
 	app.Complete(cmd, "materialize", materializeValues()...)
 	app.Complete(cmd, "allocation-order", string(v1.AllocationSpread), string(v1.AllocationLowest))
 	for _, name := range []string{"max-per-host", "max-per-namespace", "vlan", "mtu", "priority", "cooldown"} {
@@ -101,8 +101,8 @@ func parseQuotas(texts []string) (all []v1.NamespaceQuota, err error) {
 		namespace, number, _ := strings.Cut(text, "=")
 		n, err := strconv.ParseInt(number, 10, 32)
 		if err != nil || n < 0 || namespace == "" {
-			return nil, app.Usagef("--quota %q is no NAMESPACE=N", text).
-				WithHint("for example: --quota shop=20; 0 is no address at all")
+			return nil, app.Usagef("--quota %q is not NAMESPACE=N", text).
+				WithHint("for example: --quota shop=20; 0 allows no address")
 		}
 		all = append(all, v1.NamespaceQuota{Namespace: namespace, Max: int32(n)})
 	}

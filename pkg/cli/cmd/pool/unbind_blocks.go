@@ -172,9 +172,9 @@ func (v *poolBind) sayHandedBack(
 		}
 		switch again := givesAgain(x, p, ns); {
 		case again:
-			v.Say.Warn("pool %s gives namespace %s a block by itself when it asks for an address again", p.Name, ns)
+			v.Say.Warn("pool %s assigns namespace %s a block when it asks for an address again", p.Name, ns)
 		case len(x.Pools.Own(ns, netip.Addr{})) == 0:
-			v.Say.Note("  namespace %s joins the default chain once that is gone: it has nothing of its own", ns)
+			v.Say.Note("  namespace %s joins the default chain once that is gone: it has no pools of its own", ns)
 		}
 	}
 	return nil

@@ -28,8 +28,8 @@ func (v *verb) plan(ctx context.Context, a *leasing.Allocator) (plan recovery.Pl
 	}
 	if len(a.Index.Pools.All()) == 0 {
 		return plan, app.Refuse(app.ReasonPoolNotFound,
-			"there are no pools, and leases are those of a pool's addresses").
-			WithHint("make the pools again first: kubectl apply -f POOLS")
+			"there are no pools, so no address can have a lease").
+			WithHint("create the pools again first: kubectl apply -f POOLS")
 	}
 	nodes, err := resource.ListNodes(ctx, v.App)
 	if err != nil {
@@ -122,7 +122,7 @@ func (v *verb) noteLeader(ctx context.Context) {
 	}
 	if leader := resource.LeaderOf(lease); leader.Leads(v.Now()) {
 		v.Say.Note(
-			"a controller runs (%s leads): it does the same by itself when it starts; doing it here, too, does no harm",
+			"a controller runs (%s leads): it does the same when it starts; doing it here, too, does no harm",
 			leader.Leader)
 	}
 }

@@ -28,18 +28,18 @@ func New(s *app.App) *cobra.Command {
 	v := &verb{App: s}
 	cmd := &cobra.Command{
 		Use: "rebuild", GroupID: "other", Args: app.Takes(0, 0), RunE: app.Runs(v),
-		Short: "Make lost leases again from the pods that have the addresses",
-		Long: `Make leases again that were lost while their pods run on, as after an etcd
+		Short: "Create lost leases again from the pods that have the addresses",
+		Long: `Create leases again that were lost while their pods run, for example by an etcd
 restore: for every address of a pool that a running pod, an IPAddress of
 Cluster API or the status of a Service reports and nobody holds. It shows them
 first, then asks; look with --dry-run=client. An address that its pod gave up,
 or that an operator took from it, is not brought back.
 
-It says which addresses somebody else holds - those conflicts are left alone,
-and exit code 3 tells of them - and which pods have not told of an address yet:
-run it again when they have. A controller does the same by itself when it
-starts, and keeps others from the addresses meanwhile; this works without one.
-What was done stays done when it is interrupted: run again, it does the rest.`,
+It names addresses that somebody else holds, does not change these conflicts,
+and exits with 3. It also names pods that have not reported an address yet: run
+it again when they have. A controller does the same when it starts, and keeps
+others from the addresses meanwhile; this command works without one. If it is
+interrupted, run it again: it does the rest.`,
 		Example: `  bcsnetctl rebuild --dry-run=client
   bcsnetctl rebuild --pool blue
   bcsnetctl rebuild --yes -o name`,
@@ -113,7 +113,7 @@ func (v *verb) replan(ctx context.Context, a *leasing.Allocator, shown recovery.
 	v.warnConflicts(slices.DeleteFunc(slices.Clone(now.Conflicts),
 		func(c recovery.Conflict) bool { return slices.Contains(shown.Conflicts, c) }))
 	if n := len(shown.Create) - len(now.Create); n > 0 {
-		v.Say.Note("%s %s not needed any more", humanize.Plural(n, "lease"), humanize.OneOr(n, "is", "are"))
+		v.Say.Note("%s %s no longer needed", humanize.Plural(n, "lease"), humanize.OneOr(n, "is", "are"))
 	}
 	return now, nil
 }

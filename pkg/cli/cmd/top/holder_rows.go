@@ -76,7 +76,7 @@ func (v *topHolder) summary(all []holderTop) string {
 	}
 	text := humanize.Plural(addresses, "address") + " in use by " + humanize.Plural(holders, v.noun)
 	if recent > 0 {
-		text += ", " + strconv.Itoa(recent) + " of them new"
+		text += ", " + strconv.Itoa(recent) + " of them new in the last ten minutes"
 	}
 	return text
 }

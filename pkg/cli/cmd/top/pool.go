@@ -62,7 +62,7 @@ func (v *topPool) Complete(args []string) error {
 
 func (v *topPool) Validate() error {
 	if v.name != "" && v.which != (resource.Selectors{}) {
-		return app.Usagef("name a pool, or select some with -l or --field-selector")
+		return app.Usagef("a pool name cannot be combined with -l or --field-selector")
 	}
 	return cmp.Or(v.order.validate(v.output.Watch), v.which.Validate(), v.output.Validate())
 }

@@ -43,17 +43,17 @@ func New(s *app.App) *cobra.Command {
 		Use: "ui", GroupID: "objects", Args: app.Takes(0, 0), RunE: app.Runs(v),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		Short:             "Show pools, addresses, hosts and problems as pages in a browser",
-		Long: `Show pools, addresses, hosts, claims and problems as pages in a browser, which
-follow what they show. They are served on this machine alone, with the rights of
-your kubeconfig, and change nothing. Ctrl-C ends that.
+		Long: `Show pools, addresses, hosts, claims and problems as live pages in a browser.
+They are served only on this machine, with the rights of your kubeconfig, and
+change nothing. Ctrl-C ends that.
 
 The link that is printed lets one browser in, once. If somebody else follows it,
-too, both are out, and a new link is printed. Where there is no display the line
-for ssh is printed that brings the pages to another machine.
+too, both are logged out, and a new link is printed. Without a display the
+command prints the line for ssh that brings the pages to another machine.
 
 With --listen it serves many users by HTTPS, as the chart does in a cluster with
 ui.enabled. Each of them logs in by a token, and sees what that token may read.
-With --url alone it opens a page of such a server.
+With --url it only opens a page of such a server.
 
 With --prometheus the pages say by the metrics of the last day when pools are
 full; without it, by when the leases began that exist.`,
@@ -93,10 +93,10 @@ func (v *verb) Validate() error {
 		return app.Usagef("%s name two pages: give one of them", strings.Join(given, " and "))
 	}
 	if ip := *v.pages["ip"]; ip != "" && view.PagePath("ip", ip) == "" {
-		return app.Usagef("--ip %q is no address", ip)
+		return app.Usagef("--ip %q is not an address", ip)
 	}
 	if claim := *v.pages["claim"]; claim != "" && strings.Count(claim, "/") != 1 {
-		return app.Usagef("--claim %q is no NAMESPACE/NAME", claim)
+		return app.Usagef("--claim %q is not NAMESPACE/NAME", claim)
 	}
 	if err := v.shared.validate(given, v.port != 0 || v.noBrowser); err != nil {
 		return err

@@ -55,11 +55,11 @@ func command(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Args: cobra.ArbitraryArgs, RunE: app.Runs(v),
 		Long: `Show which addresses of a pool are taken: a map with one cell an address, or one
-cell a block where the pool has more than 4096. With --by, -o csv or without a
+cell a block if the pool has more than 4096. With --by, -o csv or without a
 pool, a table of who takes how much, for namespaces with the blocks that they
 own. A pool that is split into blocks has what these have. An address is a
 problem when it drains, when it is being deleted, or when a host has it that is
-not in the pool. One that rests for the pool's cooldown counts as taken.`,
+not in the pool. A cooling address counts as taken.`,
 		ValidArgsFunction: resource.CompletePools(s),
 	}
 	cmd.Flags().StringVar(&v.block, "block", "", "size of a cell as a prefix `LENGTH`, such as /28")
@@ -92,13 +92,13 @@ func (v *usage) Validate() (err error) {
 			"--sort-by is for the tables of --by").WithHint("for example: %s usage %s --by host --sort-by .active",
 			v.Name, v.names[0])
 	case v.block != "" && v.by != "":
-		return app.Usagef("--block applies to the map of a pool alone").WithHint("name a pool, and leave out --by")
+		return app.Usagef("--block applies only to the map of a pool").WithHint("name a pool, and leave out --by")
 	}
 	if err := v.prometheus.Validate(); err != nil {
 		return err
 	}
 	if v.prometheus.Given() && v.by != "pool" {
-		return app.Usagef("--prometheus applies to the table of pools alone").WithHint("add --by pool")
+		return app.Usagef("--prometheus applies only to the table of pools").WithHint("add --by pool")
 	}
 	if v.block != "" {
 		if v.bits, err = strconv.Atoi(strings.TrimPrefix(v.block, "/")); err != nil || v.bits < 1 {
@@ -167,11 +167,11 @@ func (v *usage) draw(p ipam.Pool, taken []lease.Lease) (view.Map, error) {
 	case !p.Valid():
 		return view.Map{}, app.Refuse(app.ReasonPoolInvalid, "the spec of pool %s cannot be used: %s", p.Name,
 			p.Problem).
-			WithHint("mend it: bcsnetctl pool edit %s", p.Name)
+			WithHint("correct it: bcsnetctl pool edit %s", p.Name)
 	case bits == 0:
 		bits = view.BlockBits(p)
 	case bits < subnet.Bits() || bits > subnet.Addr().BitLen():
-		return view.Map{}, app.Usagef("--block /%d is no part of the subnet %s of pool %s", bits, subnet, p.Name).
+		return view.Map{}, app.Usagef("--block /%d is not a part of the subnet %s of pool %s", bits, subnet, p.Name).
 			WithHint("choose a length from /%d to /%d", subnet.Bits(), subnet.Addr().BitLen())
 	}
 	return view.NewMap(p, taken, bits), nil

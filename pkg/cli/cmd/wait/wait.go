@@ -37,10 +37,10 @@ func New(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "wait POOL|ADDRESS|NAMESPACE/CLAIM...", GroupID: "objects", Args: app.Takes(1, 0), RunE: app.Runs(v),
 		Short: "Wait until pools or claims are ready, or addresses are free",
-		Long: `Wait until pools, claims or addresses are as --for says, for use in scripts. It
-is told of changes and asks for none; what it waits for goes to standard error.
-The exit code is 124 when the time is over, with the reason why it is not so
-yet. A claim is written NAMESPACE/NAME.
+		Long: `Wait until pools, claims or addresses are as --for says, for use in scripts. The
+command watches the objects; what it waits for goes to standard error. The exit
+code is 124 when the time is over, with the reason. A claim is written
+NAMESPACE/NAME.
 
 --for:
   ready            hosts can draw addresses from the pool; pods from the claim
@@ -86,7 +86,7 @@ func (v *waiting) Validate() (err error) {
 		return err
 	}
 	if len(v.addrs) > 0 && v.goal.word != goalReleased {
-		return app.Usagef("%s is an address: it can be waited for with --for=released alone", v.addrs[0])
+		return app.Usagef("%s is an address: only --for=released can wait for it", v.addrs[0])
 	}
 	if len(v.pools) > 0 {
 		if err := v.goal.applies("pool "+v.pools[0], poolConditions()); err != nil {

@@ -112,7 +112,7 @@ func poolName(text string) (string, error) {
 	case len(name) > maxPoolName, strings.ContainsFunc(name,
 		func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }):
 		return "", ipam.Refuse(ipam.ReasonBadRequest,
-			"pool name %.100q is no text of at most %d bytes, all of which can be printed", name, maxPoolName)
+			"pool name %.100q is not a printable text of at most %d bytes", name, maxPoolName)
 	}
 	return name, nil
 }

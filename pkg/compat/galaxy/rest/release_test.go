@@ -153,8 +153,8 @@ func TestPoolsThatAreWrong(t *testing.T) {
 		`{"name":"a"}`:                "size of pool a is missing",
 		`{"name":"a","size":-1}`:      "size -1 of pool a is not from 0 to 65536",
 		`{"name":"a","size":65537}`:   "size 65537 of pool a is not from 0 to 65536",
-		`{"name":"a\u0000","size":1}`: `pool name "a\x00" is no text of at most 253 bytes, all of which can be printed`,
-		`{"name":"` + strings.Repeat("ö", 127) + `","size":1}`: `pool name "` + strings.Repeat("ö", 100) + `" is no text of at most 253 bytes, all of which can be printed`,
+		`{"name":"a\u0000","size":1}`: `pool name "a\x00" is not a printable text of at most 253 bytes`,
+		`{"name":"` + strings.Repeat("ö", 127) + `","size":1}`: `pool name "` + strings.Repeat("ö", 100) + `" is not a printable text of at most 253 bytes`,
 	} {
 		var in SetPoolRequest
 		if err := json.Unmarshal([]byte(body), &in); err != nil {
