@@ -153,8 +153,10 @@ func asPlugin(t *testing.T, w *world, patience time.Duration, server string) err
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := cni.Access{ServerName: serverName, CA: w.bundle, Token: w.node, Replicas: []*url.URL{u}}
-	c := &cni.Client{Access: func() (cni.Access, error) { return a, nil }, Now: time.Now}
+	files := cni.Files{CA: w.bundle, Token: []byte(w.node)}
+	c := &cni.Client{
+		Access: func() (cni.Access, error) { return files.Access([]*url.URL{u}, serverName) }, Now: time.Now,
+	}
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
 	return c.Do(ctx, cni.Call{
