@@ -122,6 +122,7 @@ func Create(ctx context.Context, leases *store.Client, l lease.Lease) (now lease
 	}
 	// A controller that knew of no holder may have created the object again.
 	return leases.Update(ctx, l, change, func(now lease.Lease) bool {
-		return now.State == lease.Available && !now.Deleting && !now.Updated.After(l.Updated)
+		return !now.Deleting && (now.Version == planned && now.State != lease.Active ||
+			now.State == lease.Available && !now.Updated.After(l.Updated))
 	})
 }
