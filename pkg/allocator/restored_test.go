@@ -173,8 +173,8 @@ func TestMovesAfterARestore(t *testing.T) {
 	}
 }
 
-// TestObjectWithoutItsStatus: a backup without status brought an object back with its finalizer. Nobody gets its address
-// until somebody frees it: a pod may run with it.
+// TestObjectWithoutItsStatus: a backup without status brought an object back with its finalizer. Nobody gets its
+// address until somebody frees it: a pod may run with it.
 func TestObjectWithoutItsStatus(t *testing.T) {
 	s := newSite("9")
 	a := s.addr(9)

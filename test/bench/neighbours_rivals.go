@@ -58,7 +58,8 @@ func (p *plugin) whereabouts(ctx context.Context, program string) (rival, error)
 		return rival{}, err
 	}
 	crds := filepath.Join(p.dir, "crds")
-	err = errors.Join(os.Mkdir(crds, 0o700), os.WriteFile(filepath.Join(crds, "whereabouts.yaml"), []byte(manifest), 0o600))
+	err = errors.Join(os.Mkdir(crds, 0o700),
+		os.WriteFile(filepath.Join(crds, "whereabouts.yaml"), []byte(manifest), 0o600))
 	if err != nil {
 		return rival{}, err
 	}

@@ -53,8 +53,8 @@ type counting func(*http.Request) (*http.Response, error)
 
 func (c counting) RoundTrip(q *http.Request) (*http.Response, error) { return c(q) }
 
-// loadVersion is the resourceVersion at which a recorder's leases begin: above those of the API server's objects, so that
-// the recorder finds no pool that changed before it began.
+// loadVersion is the resourceVersion at which a recorder's leases begin: above those of the API server's objects, so
+// that the recorder finds no pool that changed before it began.
 const loadVersion = 1 << 20
 
 // newRecorded returns a recorder with so many leases in use.

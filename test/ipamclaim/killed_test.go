@@ -75,8 +75,8 @@ func TestKilledBetweenSteps(t *testing.T) {
 	s.becomes(has[0], "Available")
 }
 
-// TestClaimThatWasNeverMade: an IPAMClaim and its pods came and went while no leader could create the claim. Its address
-// is returned, but not while the IPAMClaim is there.
+// TestClaimThatWasNeverMade: an IPAMClaim and its pods came and went while no leader could create the claim. Its
+// address is returned, but not while the IPAMClaim is there.
 func TestClaimThatWasNeverMade(t *testing.T) {
 	controlplane.TakesLong(t)
 	_ = account(t)

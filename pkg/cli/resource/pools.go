@@ -259,6 +259,7 @@ func AllPools(ctx context.Context, s *app.App) ([]Pool, error) {
 	return api.List(ctx)
 }
 
+// OnePool reads a pool.
 func OnePool(ctx context.Context, s *app.App, name string) (Pool, error) {
 	api, err := NewPools(s)
 	if err != nil {

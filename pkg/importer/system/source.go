@@ -100,7 +100,8 @@ func forEach[T any](r *reading, resource string, needed bool, fn func(*T)) {
 	if r.err != nil {
 		return
 	}
-	kind, served := r.of.WithResource(resource), false
+	kind := r.of.WithResource(resource)
+	var served bool
 	served, r.err = r.from.Each(r.ctx, kind, func(text []byte) error {
 		var o T
 		if err := json.UnmarshalCaseSensitivePreserveInts(text, &o); err != nil {
