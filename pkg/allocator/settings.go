@@ -17,8 +17,8 @@ type answers struct {
 }
 
 // settings returns what an answer of now says of an address of a pool beside the address. The gateway of the pool may
-// be replaced by another one that the subnet reaches: by that of the pod, and that by the one of the host. A host replaces a
-// gateway: a network without a router has none.
+// be replaced by another one that the subnet reaches: by that of the pod, and that by the one of the host. A host
+// replaces a gateway: a network without a router has none.
 func (w *answers) settings(t *attempt, l lease.Lease, p ipam.Pool) lease.Settings {
 	s, subnet := p.Settings(), netip.PrefixFrom(l.Addr, l.Bits)
 	if p.Name == "" || !p.Valid() {

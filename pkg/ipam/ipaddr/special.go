@@ -6,9 +6,9 @@ import (
 	"go4.org/netipx"
 )
 
-// Special returns the first prefix whose addresses cannot be given to pods and of which the set has some, and what these
-// addresses are; ok is false if the set has none. Link-local addresses are among them, as each machine chooses its own.
-// The rule of BCSNetPool for net has the same prefixes.
+// Special returns the first prefix whose addresses cannot be given to pods and of which the set has some, and the kind
+// of these addresses; ok is false if the set has none. Link-local addresses are among them, as each machine chooses its
+// own. The rule of BCSNetPool for net has the same prefixes.
 func Special(s *netipx.IPSet) (found netip.Prefix, kind string, ok bool) {
 	for _, p := range [...]struct{ prefix, kind string }{
 		{"0.0.0.0/8", "unspecified"},
