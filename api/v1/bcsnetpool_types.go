@@ -48,11 +48,13 @@ type BCSNetPool struct {
 // The rules of the API server and what they leave out. A rule may cost 10,000,000 units by estimate
 // (each entry of a list counts in full) and 1,000,000 when it runs, an object 10,000,000; and a loop takes
 // time by the square of the list: 20 ms for 4,096 entries, 400 ms for 16,384, at every write of the
-// object and of its status. So four things are left to the controller, which says Ready=False, InvalidSpec:
+// object and of its status. So five things are left to the controller, which says Ready=False, InvalidSpec:
 //
 //   - that the entries of availableIPs lie in the subnet, in a list of more than 4,096 entries;
 //   - that an IPv6 range is not reversed (both ends are known to lie in one /64);
 //   - that a range has no IPv4-mapped addresses between its ends;
+//   - that a subnet larger than a /8 of IPv4, or a /10 of IPv6, has no loopback, link-local, multicast or reserved
+//     addresses in availableIPs;
 //   - that all of availableIPs together are no more than a /64.
 //
 // How the rules are written, so that Kubernetes 1.31 takes them:
@@ -67,7 +69,7 @@ type BCSNetPool struct {
 // +kubebuilder:validation:XValidation:rule=`self.mask <= 32 || self.mask > 128 || !isIP(self.net) || ip(self.net).family() == 6`,messageExpression=`'mask %d is too long for the IPv4 subnet %s: use 1 to 32'.format([self.mask, self.net])`,fieldPath=`.mask`
 // +kubebuilder:validation:XValidation:rule=`self.mask < 1 || self.mask > 128 || [self.net + '/' + ["",'1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].all(p, !isCIDR(p) || [cidr(p)].all(c, c.ip() in [c.masked().ip()]))`,messageExpression=`'net %s has bits set beyond mask %d: the address of that subnet is %s'.format([self.net, self.mask, string(cidr(self.net + '/' + ["",'1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]).masked().ip())])`,fieldPath=`.net`
 // +kubebuilder:validation:XValidation:rule=`!has(self.gateway) || !isIP(self.net) || !isIP(self.gateway) || ip(self.net).family() == ip(self.gateway).family()`,messageExpression=`'gateway %s is not of the family of net %s: use an address of the subnet'.format([self.gateway, self.net])`,fieldPath=`.gateway`
-// +kubebuilder:validation:XValidation:rule=`!has(self.gateway) || self.mask < 1 || self.mask > 128 || [self.net + '/' + ["",'1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].all(p, !isCIDR(p) || [cidr(p)].all(c, c.prefixLength() == (c.ip().family() == 4 ? 32 : 128) || !isIP(self.gateway) || ip(self.gateway).family() != c.ip().family() || c.containsIP(self.gateway)))`,messageExpression=`'gateway %s does not lie in the subnet %s/%d: use an address of the subnet'.format([self.gateway, self.net, self.mask])`,fieldPath=`.gateway`
+// +kubebuilder:validation:XValidation:rule=`!has(self.gateway) || self.mask < 1 || self.mask > 128 || [self.net + '/' + ["",'1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].all(p, !isCIDR(p) || [cidr(p)].all(c, c.prefixLength() == (c.ip().family() == 4 ? 32 : 128) || !isIP(self.gateway) || ip(self.gateway).family() != c.ip().family() || c.containsIP(self.gateway) || ip(self.gateway).family() == 6 && ip(self.gateway).isLinkLocalUnicast()))`,messageExpression=`'gateway %s does not lie in the subnet %s/%d: use an address of the subnet%s'.format([self.gateway, self.net, self.mask, isIP(self.gateway) && ip(self.gateway).family() == 6 ? ', or a link-local one such as fe80::1' : ""])`,fieldPath=`.gateway`
 // +kubebuilder:validation:XValidation:rule=`!has(self.gateway) || self.mask < 1 || self.mask > 30 || ![self.net, self.gateway].all(a, isIP(a) && ip(a).family() == 4) || [[self.net, self.gateway].map(a, a.split('.', 4)).map(o, ((int(o[0]) * 256 + int(o[1])) * 256 + int(o[2])) * 256 + int(o[3]))].all(n, n[1] != n[0] && n[1] != n[0] + [1, 2, 4, 8, 16, 32, 64, 128][(32 - self.mask) % 8] * [1, 256, 65536, 16777216][(32 - self.mask) / 8] - 1)`,messageExpression=`'gateway %s is the %s address of the subnet %s/%d: use an address between the two'.format([self.gateway, self.gateway == self.net ? 'network' : 'broadcast', self.net, self.mask])`,fieldPath=`.gateway`
 // +kubebuilder:validation:XValidation:rule=`!has(self.availableIPs) || self.availableIPs.size() > 4096 || self.mask < 1 || self.mask > 128 || [self.net + '/' + ["",'1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].all(p, !isCIDR(p) || [cidr(p)].all(c, self.availableIPs.all(x, isIP(x) ? c.containsIP(x) : isCIDR(x) ? c.containsIP(cidr(x).ip()) && cidr(x).prefixLength() >= c.prefixLength() : x.replace('~', '-').split('-', 2).all(a, !isIP(a) || c.containsIP(a)))))`,messageExpression=`'%s does not lie in the subnet %s/%d: list only addresses of the subnet'.format([self.availableIPs.filter(x, [self.net + '/' + ["",'1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].exists(p, [cidr(p)].exists(c, !(isIP(x) ? c.containsIP(x) : isCIDR(x) ? c.containsIP(cidr(x).ip()) && cidr(x).prefixLength() >= c.prefixLength() : x.replace('~', '-').split('-', 2).all(a, !isIP(a) || c.containsIP(a))))))[0], self.net, self.mask])`,message=`every entry must lie in the subnet`,fieldPath=`.availableIPs`
 // +kubebuilder:validation:XValidation:rule=`!has(self.excludeIPs) || self.mask < 1 || self.mask > 128 || [self.net + '/' + ["",'1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].all(p, !isCIDR(p) || [cidr(p)].all(c, self.excludeIPs.all(x, isIP(x) ? c.containsIP(x) : isCIDR(x) ? c.containsIP(cidr(x).ip()) && cidr(x).prefixLength() >= c.prefixLength() : x.replace('~', '-').split('-', 2).all(a, !isIP(a) || c.containsIP(a)))))`,messageExpression=`'%s does not lie in the subnet %s/%d: list only addresses of the subnet'.format([self.excludeIPs.filter(x, [self.net + '/' + ["",'1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].exists(p, [cidr(p)].exists(c, !(isIP(x) ? c.containsIP(x) : isCIDR(x) ? c.containsIP(cidr(x).ip()) && cidr(x).prefixLength() >= c.prefixLength() : x.replace('~', '-').split('-', 2).all(a, !isIP(a) || c.containsIP(a))))))[0], self.net, self.mask])`,message=`every entry must lie in the subnet`,fieldPath=`.excludeIPs`
@@ -85,6 +87,7 @@ type BCSNetPoolSpec struct {
 	// addresses of the pool are active or reserved.
 	// +kubebuilder:validation:MaxLength=39
 	// +kubebuilder:validation:XValidation:rule=`isIP(self)`,message=`must be the IPv4 or IPv6 address of the subnet alone (the prefix length goes into mask); zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`
+	// +kubebuilder:validation:XValidation:rule=`!isIP(self) || ip(self).isGlobalUnicast() && !self.matches('^(0|24[0-9]|25[0-5])[.]')`,message=`must be a subnet whose addresses can be given to pods: 0.0.0.0/8, 240.0.0.0/4, loopback, link-local and multicast addresses are not taken`
 	Net string `json:"net"`
 
 	// mask is the prefix length of the subnet, 1 to 32 for IPv4 and 1 to 128 for IPv6. It cannot
@@ -93,8 +96,9 @@ type BCSNetPoolSpec struct {
 	// +kubebuilder:validation:Maximum=128
 	Mask int32 `json:"mask"`
 
-	// gateway of the subnet. It lies inside the subnet, unless that is a /32 or /128, and is never allocated. It may
-	// change at any time. A network without a router has none: pods get no gateway, and no default route.
+	// gateway of the subnet. It lies inside the subnet, unless that is a /32 or /128, or is a link-local IPv6 address
+	// such as fe80::1. It is never allocated and may change at any time. A network without a router has none: pods get
+	// no gateway, and no default route.
 	// +optional
 	// +kubebuilder:validation:MaxLength=39
 	// +kubebuilder:validation:XValidation:rule=`self == "" || isIP(self)`,message=`must be an IPv4 or IPv6 address; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -58,7 +59,7 @@ func (a *Adder) interfaces(h lease.Holder) int {
 func (t *attempt) unreachable(picks []ipam.Pick) error {
 	g := t.constraints.Gateway
 	for _, p := range picks {
-		if g.IsValid() && g.Is4() == p.Current.Addr.Is4() && !p.Pool.Plan.Subnet.Contains(g) {
+		if g.IsValid() && g.Is4() == p.Current.Addr.Is4() && !ipaddr.Reaches(p.Pool.Plan.Subnet, g) {
 			return ipam.Refuse(ipam.ReasonClaimConflict,
 				"the gateway %s that %s asks for is not in the subnet %s of pool %s", g,
 				t.who(), p.Pool.Plan.Subnet, p.Pool.Name).

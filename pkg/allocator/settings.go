@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -16,21 +17,21 @@ type answers struct {
 }
 
 // settings returns what an answer of now says of an address of a pool beside the address. The gateway of the pool may
-// be replaced by another one of the subnet: by that of the pod, and that by the one of the host. A host replaces a
-// gateway: a network without a router has none.
+// be replaced by another one that the subnet reaches: by that of the pod, and that by the one of the host. A host
+// replaces a gateway: a network without a router has none.
 func (w *answers) settings(t *attempt, l lease.Lease, p ipam.Pool) lease.Settings {
 	s, subnet := p.Settings(), netip.PrefixFrom(l.Addr, l.Bits)
 	if p.Name == "" || !p.Valid() {
 		s.Gateway = l.Gateway
 	}
-	if g := t.constraints.Gateway; g.IsValid() && subnet.Contains(g) {
+	if g := t.constraints.Gateway; ipaddr.Reaches(subnet, g) {
 		s.Gateway, s.GatewayFrom = g, lease.FromAnnotation
 	}
 	if w.gatewayOf == nil || !s.Gateway.IsValid() {
 		return s
 	}
 	for _, g := range [...]netip.Addr{t.HostGateway, w.gatewayOf(t.Host)} {
-		if g.IsValid() && subnet.Contains(g) && g != l.Addr {
+		if ipaddr.Reaches(subnet, g) && g != l.Addr {
 			s.Gateway, s.GatewayFrom = g, lease.FromHost
 			break
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/index"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -237,7 +238,7 @@ func (f *ConstraintsFinder) fits(pod workload.Pod, p workload.Policy) *ipam.Refu
 }
 
 func unreachable(gateway netip.Addr, subnet netip.Prefix) bool {
-	return gateway.IsValid() && gateway.Is4() == subnet.Addr().Is4() && !subnet.Contains(gateway)
+	return gateway.IsValid() && gateway.Is4() == subnet.Addr().Is4() && !ipaddr.Reaches(subnet, gateway)
 }
 
 // Source returns the annotation that gave a field of a policy, as text.

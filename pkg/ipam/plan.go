@@ -58,6 +58,9 @@ func NewPlan(s PlanSpec) (Plan, error) {
 	}
 	unusable := slices.DeleteFunc(p.Unusable(), func(a netip.Addr) bool { return !available.all.Contains(a) })
 	p.Usable = ipaddr.Subtract(available.all, excluded.all, ipaddr.SetOfAddrs(unusable...))
+	if err := assignable("availableIPs", p.Usable); err != nil { // of a subnet larger than those
+		return Plan{}, err
+	}
 	p.Ranged, p.Single = ipaddr.Intersect(available.ranged, p.Usable), ipaddr.Intersect(available.single, p.Usable)
 	if ipaddr.TooLarge(p.Usable) {
 		return Plan{}, errors.New("availableIPs hold more addresses than a /64, the largest that a pool can hold")
@@ -77,6 +80,9 @@ func newSubnet(s PlanSpec) (p Plan, err error) {
 	if p.Subnet != p.Subnet.Masked() {
 		return p, fmt.Errorf("net %s has host bits set: the subnet is %s", net, p.Subnet.Masked())
 	}
+	if err := assignable("net", ipaddr.SetOfAddrs(net)); err != nil {
+		return p, err
+	}
 	if s.Gateway == "" {
 		return p, nil
 	}
@@ -84,10 +90,18 @@ func newSubnet(s PlanSpec) (p Plan, err error) {
 		return p, fmt.Errorf("gateway: %w", err)
 	}
 	// A subnet of one address, a host route, has its gateway elsewhere.
-	if p.Gateway.Is4() != net.Is4() || !p.Subnet.IsSingleIP() && !p.Subnet.Contains(p.Gateway) {
+	if p.Gateway.Is4() != net.Is4() || !p.Subnet.IsSingleIP() && !ipaddr.Reaches(p.Subnet, p.Gateway) {
 		return p, fmt.Errorf("gateway %s is not in subnet %s", p.Gateway, p.Subnet)
 	}
 	return p, nil
+}
+
+// assignable returns an error if a field has addresses that no pool can give to pods.
+func assignable(field string, s *netipx.IPSet) error {
+	if special, kind, found := ipaddr.Special(s); found {
+		return fmt.Errorf("%s: addresses of %s (%s) cannot be given to pods", field, special, kind)
+	}
+	return nil
 }
 
 // Unusable returns the addresses of the subnet that nobody gets: the network and broadcast addresses, and the gateway

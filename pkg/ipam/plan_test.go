@@ -95,6 +95,15 @@ func TestNewPlan(t *testing.T) {
 			want: ranged("2001:db8:0:1::-2001:db8:0:1::7, 2001:db8:0:1::9-2001:db8:0:1:ffff:ffff:ffff:ffff",
 				math.MaxUint64),
 		},
+		"a link-local gateway lies outside the subnet": {
+			spec: PlanSpec{Net: "2001:db8::", Mask: 126, Gateway: "fe80::1", Available: []string{"2001:db8::/126"}},
+			want: ranged("2001:db8::1-2001:db8::3", 3),
+		},
+		"excluded loopback addresses of a large subnet do no harm": {
+			spec: PlanSpec{Net: "64.0.0.0", Mask: 2, Available: []string{"126.255.255.254-127.0.0.1"},
+				Exclude: []string{"127.0.0.0/8"}},
+			want: ranged("126.255.255.254-126.255.255.255", 2),
+		},
 		"nothing available": {
 			spec: PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1"},
 		},
@@ -182,6 +191,15 @@ func TestNewPlanRefuses(t *testing.T) {
 			"gateway 10.0.1.1 is not in subnet 10.0.0.0/24"},
 		"gateway of other family": {PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "2001:db8::1"},
 			"gateway 2001:db8::1 is not in subnet 10.0.0.0/24"},
+		"IPv6 gateway elsewhere": {PlanSpec{Net: "2001:db8::", Mask: 64, Gateway: "2001:db8:0:1::1"},
+			"gateway 2001:db8:0:1::1 is not in subnet 2001:db8::/64"},
+		"net multicast": {PlanSpec{Net: "224.0.0.0", Mask: 24, Gateway: "224.0.0.1"},
+			"net: addresses of 224.0.0.0/4 (multicast) cannot be given to pods"},
+		"net link-local": {PlanSpec{Net: "fe80::", Mask: 64},
+			"net: addresses of fe80::/10 (link-local) cannot be given to pods"},
+		"loopback in a large subnet": {PlanSpec{Net: "64.0.0.0", Mask: 2,
+			Available: []string{"100.0.0.1", "126.255.255.255-127.0.0.1"}},
+			"availableIPs: addresses of 127.0.0.0/8 (loopback) cannot be given to pods"},
 		"entries of both lists out of the subnet": {
 			PlanSpec{
 				Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Available: []string{"10.0.0.9", "10.0.1.1"},

@@ -7,6 +7,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // resolve combines the collected values into a policy, or returns a refusal.
@@ -169,7 +170,7 @@ func (b *policyBuilder) addresses(p *Policy, own owned) *ipam.Refusal {
 			case r.From().Is4() != p.Gateway.Is4():
 			case s.Contains(p.Gateway):
 				return contradict(sets, gateway, ": the gateway is one of the pod's addresses")
-			case p.Mask == 0 || netip.PrefixFrom(r.From(), p.Mask).Contains(p.Gateway):
+			case p.Mask == 0 || ipaddr.Reaches(netip.PrefixFrom(r.From(), p.Mask), p.Gateway):
 				return nil
 			}
 		}

@@ -82,6 +82,8 @@ const (
 	notAddress = "must be an IPv4 or IPv6 address; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken"
 	notSubnet  = "must be the IPv4 or IPv6 address of the subnet alone (the prefix length goes into mask); zones, " +
 		"IPv4-mapped IPv6 and leading zeros in IPv4 are not taken"
+	notAssignable = "must be a subnet whose addresses can be given to pods: 0.0.0.0/8, 240.0.0.0/4, loopback, " +
+		"link-local and multicast addresses are not taken"
 	notHost = "must be the IPv4 or IPv6 address of a host; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are " +
 		"not taken"
 	notNameserver = "must be the IPv4 or IPv6 address of a nameserver; zones, IPv4-mapped IPv6 and leading zeros in " +

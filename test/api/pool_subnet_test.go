@@ -52,7 +52,7 @@ func TestPoolSubnet(t *testing.T) {
 		"mask 64 on IPv4": {edits: edits{subnet("10.0.0.0", 64, "10.0.0.1")}, want: []string{
 			"spec.mask: Invalid value: mask 64 is too long for the IPv4 subnet 10.0.0.0: use 1 to 32",
 		}},
-		"IPv6 mask 0": {edits: edits{subnet("::", 0, "::1")}, want: []string{
+		"IPv6 mask 0": {edits: edits{subnet("2001:db8::", 0, "2001:db8::1")}, want: []string{
 			"spec.mask: Invalid value: 0: spec.mask in body should be greater than or equal to 1",
 		}},
 		"IPv6 mask 100": {edits: edits{subnet("2001:db8::", 100, "2001:db8::1")}},
@@ -97,7 +97,20 @@ func TestPoolSubnet(t *testing.T) {
 			"spec.gateway: Invalid value: gateway fe80::1 is not of the family of net 10.0.0.7: use an address of the subnet",
 		}},
 		"IPv6 gateway outside": {edits: edits{subnet("2001:db8::", 64, "2001:db8:0:1::1")}, want: []string{
-			"spec.gateway: Invalid value: gateway 2001:db8:0:1::1 does not lie in the subnet 2001:db8::/64: use an address of the subnet",
+			"spec.gateway: Invalid value: gateway 2001:db8:0:1::1 does not lie in the subnet 2001:db8::/64: use an address of the subnet, " +
+				"or a link-local one such as fe80::1",
+		}},
+		"IPv6 gateway is link-local":      {edits: edits{subnet("2001:db8::", 64, "fe80::1"), available("2001:db8::20")}},
+		"IPv6 gateway is last link-local": {edits: edits{subnet("2001:db8::", 64, "febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff")}},
+		"IPv6 gateway is site-local": {edits: edits{subnet("2001:db8::", 64, "fec0::1")}, want: []string{
+			"spec.gateway: Invalid value: gateway fec0::1 does not lie in the subnet 2001:db8::/64: use an address of the subnet, " +
+				"or a link-local one such as fe80::1",
+		}},
+		"IPv4 gateway is link-local": {edits: edits{subnet("10.0.0.0", 24, "169.254.1.1")}, want: []string{
+			"spec.gateway: Invalid value: gateway 169.254.1.1 does not lie in the subnet 10.0.0.0/24: use an address of the subnet",
+		}},
+		"gateway of other family, link-local": {edits: edits{subnet("10.0.0.0", 24, "fe80::1")}, want: []string{
+			"spec.gateway: Invalid value: gateway fe80::1 is not of the family of net 10.0.0.0: use an address of the subnet",
 		}},
 		"IPv6 gateway is anycast": {edits: edits{subnet("2001:db8::", 64, "2001:db8::")}},
 		"host bits and outside": {edits: edits{subnet("10.0.0.7", 24, "10.0.1.1")}, want: []string{

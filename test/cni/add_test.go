@@ -115,14 +115,14 @@ func TestMainPlugins(t *testing.T) {
 }
 
 // TestFamilies has a network of two families, and pods with both and with one. Routes of a family that a pod has no
-// address of are left out.
+// address of are left out. The gateway of IPv6 is link-local, as routers announce it.
 func TestFamilies(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	network := fmt.Sprintf("net-%d", n.ten)
 	n.pool("", func(s *v1.BCSNetPoolSpec) { s.Network = network }, 20, 21)
 	six := n.NewPool(fmt.Sprintf("cni-%d-six", n.ten), func(s *v1.BCSNetPoolSpec) {
-		s.Net, s.Mask, s.Gateway, s.Network = fmt.Sprintf("fd77:%x::", n.ten), 64, n.addr6(0xfe), network
+		s.Net, s.Mask, s.Gateway, s.Network = fmt.Sprintf("fd77:%x::", n.ten), 64, "fe80::1", network
 	}, n.addr6(0x20), n.addr6(0x21))
 	n.WantReady(six)
 	routes := `"routes":[{"dst":"0.0.0.0/0"},{"dst":"::/0"}]`
@@ -145,7 +145,10 @@ func TestFamilies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			addrs, _ := pod.configured()
+			addrs, via := pod.configured()
+			if slices.Contains(via, "::/0 via fe80::1") != c.want6 {
+				t.Errorf("routes %v", via)
+			}
 			has4, has6 := false, false
 			for _, a := range addrs {
 				is4 := netip.MustParsePrefix(a).Addr().Is4()

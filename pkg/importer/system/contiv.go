@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/bcsnet/bcsnet/pkg/importer"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -130,7 +131,7 @@ func (r *rows) contivPool(o contivState, suffix, subnet string, bits int, gatewa
 	}
 	p := poolOf(network+suffix, at)
 	p.Spec.Network = network
-	if a, err := netip.ParseAddr(gateway); err == nil && at.Contains(a) {
+	if a, err := netip.ParseAddr(gateway); err == nil && ipaddr.Reaches(at, a) {
 		p.Spec.Gateway = a.String()
 	}
 	if strings.EqualFold(o.PktTagType, "vlan") {

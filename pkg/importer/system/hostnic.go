@@ -100,7 +100,7 @@ func (r *rows) hostnicPool(o *hostnicPool, blockSize int32, mapping hostnic.Mapp
 	for _, part := range outside.Ranges() {
 		p.Spec.ExcludeIPs = append(p.Spec.ExcludeIPs, ipaddr.FormatRange(part))
 	}
-	if gateway, err := ipaddr.ParseAddr(o.Spec.Gateway); err == nil && subnet.Contains(gateway) {
+	if gateway, err := ipaddr.ParseAddr(o.Spec.Gateway); err == nil && ipaddr.Reaches(subnet, gateway) {
 		p.Spec.Gateway = gateway.String()
 	}
 	if o.Spec.Disabled {

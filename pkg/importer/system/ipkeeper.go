@@ -84,7 +84,7 @@ func (r *rows) staticIP(o *staticIP, pools map[netip.Prefix]*v1.BCSNetPool) {
 		p.Spec.AvailableIPs = append(p.Spec.AvailableIPs, at.Addr().String())
 		gateway, err := ipaddr.ParseAddr(o.Spec.Gateway)
 		switch {
-		case err != nil || !at.Contains(gateway):
+		case err != nil || !ipaddr.Reaches(at, gateway):
 		case p.Spec.Gateway == "":
 			p.Spec.Gateway = gateway.String()
 		case p.Spec.Gateway != gateway.String():

@@ -101,7 +101,7 @@ func (r *rows) ovnSubnet(o *ovnSubnet) {
 		}
 		p.Spec.MTU, p.Spec.Namespaces, p.Spec.Network = o.Spec.MTU, o.Spec.Namespaces, o.Name
 		for _, gateway := range each(o.Spec.Gateway) {
-			if a, err := netip.ParseAddr(gateway); err == nil && cidr.Contains(a) {
+			if a, err := netip.ParseAddr(gateway); err == nil && ipaddr.Reaches(cidr, a) {
 				p.Spec.Gateway = gateway
 			}
 		}

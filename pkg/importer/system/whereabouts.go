@@ -165,7 +165,7 @@ func (r *whereaboutsReader) rangeOf(object, network string, i int, one whereabou
 	}
 	o.Spec.AvailableIPs, o.Spec.ExcludeIPs = available, r.excluded(object, subnet, one.Exclude)
 	o.Spec.Network, o.Spec.VLAN, o.Spec.MTU = poolName(network), cmp.Or(p.VLAN, p.VLANID), p.MTU
-	if gateway, err := netip.ParseAddr(p.IPAM.Gateway); err == nil && subnet.Contains(gateway) {
+	if gateway, err := netip.ParseAddr(p.IPAM.Gateway); err == nil && ipaddr.Reaches(subnet, gateway) {
 		o.Spec.Gateway = gateway.String()
 	}
 	if i == 0 {
