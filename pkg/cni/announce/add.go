@@ -98,10 +98,10 @@ func (p *Plugin) announce(ctx context.Context, conf *Config, l netlink.Link, hav
 		err = link.AwaitCarrier(waiting, l.Attrs().Index)
 	}
 	if err == nil {
-		err = have.settle(ctx, l)
+		err = have.awaitDetection(ctx, l)
 	}
 	unheard := errors.Is(err, link.ErrNoNeighbours) || errors.Is(err, link.ErrNoCarrier) ||
-		errors.Is(err, errUnsettled)
+		errors.Is(err, errTentative)
 	switch {
 	case unheard && conf.CheckGateway:
 		return types.NewError(types.ErrTryAgainLater, "the gateway cannot be asked", err.Error())

@@ -8,10 +8,10 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 )
 
-// Contest is called by the chained plugin in an ADD if the duplicate address detection of Linux failed for addresses.
-// It asks the network which machines have them and reports these to the allocator, which quarantines the addresses as
-// after a probe, so that the next ADD gets others. It always returns an error. The container's other addresses stay its
-// own until its DEL, because its interface already has them.
+// Contest reports the machines that have addresses of a container to the allocator, for an ADD of the chained plugin
+// whose addresses failed Linux's duplicate address detection. The allocator quarantines them as after a probe, so that
+// the next ADD gets others. The container's other addresses stay its own until its DEL, because its interface already
+// has them. Contest always returns an error.
 func (p *Plugin) Contest(ctx context.Context, args *skel.CmdArgs, addrs []netip.Addr) error {
 	ctx, stop := context.WithTimeout(ctx, addTime)
 	defer stop()
@@ -31,7 +31,8 @@ func (c *call) contest(ctx context.Context, addrs []netip.Addr) error {
 	}
 	found := conflictError{answers: c.others(ctx, addrs)}
 	if len(found.answers) == 0 {
-		return cniError(types.ErrTryAgainLater, "hint: an ending pod or a looped network has such addresses for a moment",
+		return cniError(types.ErrTryAgainLater,
+			"hint: this was an ending pod, or the network sends frames back to their sender",
 			"nobody answers for %v any more", addrs)
 	}
 	c.reportAll(ctx, found.answers, &found)

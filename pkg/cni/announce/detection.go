@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// settleWait bounds the time that an ADD waits for duplicate address detection. By default, Linux needs up to 2 s
+	// detectionWait bounds the time that an ADD waits for duplicate address detection. By default, Linux needs up to 2 s
 	// for an address.
-	settleWait  = 5 * time.Second
-	settleEvery = 10 * time.Millisecond
+	detectionWait  = 5 * time.Second
+	detectionEvery = 10 * time.Millisecond
 )
 
-// errUnsettled is the error for addresses whose duplicate address detection has not ended. Announcing them could take
+// errTentative is the error for addresses whose duplicate address detection has not ended. Announcing them could take
 // them from another machine.
-var errUnsettled = errors.New("duplicate address detection has not ended")
+var errTentative = errors.New("duplicate address detection has not ended")
 
 // flagsOn returns the addresses of a link, each with its IFA_F_ flags.
 func flagsOn(l netlink.Link) (map[netip.Addr]int, error) {
@@ -50,12 +50,13 @@ func (a *attached) with(flag int, flags map[netip.Addr]int) (list []netip.Addr) 
 	return list
 }
 
-// settle waits until duplicate address detection has ended for all addresses of the result, in the network namespace of
-// the caller's thread. It returns a duplicateError if another machine has addresses, and errUnsettled after settleWait.
-func (a *attached) settle(ctx context.Context, l netlink.Link) error {
-	ctx, stop := context.WithTimeout(ctx, settleWait)
+// awaitDetection waits until duplicate address detection has ended for all addresses of the result, in the network
+// namespace of the caller's thread. It returns a duplicateError if another machine has addresses, and errTentative after
+// detectionWait.
+func (a *attached) awaitDetection(ctx context.Context, l netlink.Link) error {
+	ctx, stop := context.WithTimeout(ctx, detectionWait)
 	defer stop()
-	ticker := time.NewTicker(settleEvery)
+	ticker := time.NewTicker(detectionEvery)
 	defer ticker.Stop()
 	for {
 		flags, err := flagsOn(l)
@@ -66,13 +67,13 @@ func (a *attached) settle(ctx context.Context, l netlink.Link) error {
 		if failed := a.with(unix.IFA_F_DADFAILED, flags); len(failed) > 0 {
 			return &duplicateError{failed}
 		}
-		unsettled := a.with(unix.IFA_F_TENTATIVE, flags)
-		if len(unsettled) == 0 {
+		tentative := a.with(unix.IFA_F_TENTATIVE, flags)
+		if len(tentative) == 0 {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %s", errUnsettled, unsettled)
+			return fmt.Errorf("%w: %s", errTentative, tentative)
 		case <-ticker.C:
 		}
 	}

@@ -131,8 +131,8 @@ func TestUnique(t *testing.T) {
 	}
 }
 
-// TestUnsettled has an address whose detection takes longer than an ADD waits: nothing is announced, and the log says so.
-func TestUnsettled(t *testing.T) {
+// TestTentative has an address whose detection takes longer than an ADD waits: nothing is announced, and the log says so.
+func TestTentative(t *testing.T) {
 	const addr = "2001:db8::7"
 	l := lan.New(t)
 	peer, gone, pod := l.Attached(t, "2001:db8::1/64"), l.Attached(t, addr+"/64"), l.Attached(t)
