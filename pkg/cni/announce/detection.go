@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// detectionWait bounds the time that an ADD waits for duplicate address detection. By default, Linux needs up to 2 s
-	// for an address.
+	// detectionWait bounds the time that an ADD waits for duplicate address detection. By default, Linux needs up to
+	// 2 s for an address.
 	detectionWait  = 5 * time.Second
 	detectionEvery = 10 * time.Millisecond
 )
@@ -51,8 +51,8 @@ func (a *attached) with(flag int, flags map[netip.Addr]int) (list []netip.Addr) 
 }
 
 // awaitDetection waits until duplicate address detection has ended for all addresses of the result, in the network
-// namespace of the caller's thread. It returns a duplicateError if another machine has addresses, and errTentative after
-// detectionWait.
+// namespace of the caller's thread. It returns a duplicateError if another machine has addresses, and errTentative
+// after detectionWait.
 func (a *attached) awaitDetection(ctx context.Context, l netlink.Link) error {
 	ctx, stop := context.WithTimeout(ctx, detectionWait)
 	defer stop()

@@ -131,7 +131,7 @@ func TestUnique(t *testing.T) {
 	}
 }
 
-// TestTentative has an address whose detection takes longer than an ADD waits: nothing is announced, and the log says so.
+// TestTentative has an address whose detection takes longer than an ADD waits: nothing is announced.
 func TestTentative(t *testing.T) {
 	const addr = "2001:db8::7"
 	l := lan.New(t)
