@@ -49,6 +49,9 @@ func (p *Plugin) add(args *skel.CmdArgs) error {
 		}
 		return p.announce(context.Background(), conf, l, have)
 	})
+	if d, is := errors.AsType[*duplicateError](err); is {
+		return p.contest(context.Background(), args, d)
+	}
 	if err != nil {
 		return refusal(args.IfName, err)
 	}
@@ -85,7 +88,8 @@ func refusal(ifName string, err error) error {
 	}
 }
 
-// announce sends the announcements and, if the configuration asks for it, tests the gateways.
+// announce sends the announcements and, if the configuration asks for it, tests the gateways. If another machine has an
+// address, it sends nothing and returns an error: an announcement would take the address from that machine.
 func (p *Plugin) announce(ctx context.Context, conf *Config, l netlink.Link, have *attached) error {
 	err := link.Neighbourly(l)
 	if err == nil {
@@ -93,7 +97,12 @@ func (p *Plugin) announce(ctx context.Context, conf *Config, l netlink.Link, hav
 		defer stop()
 		err = link.AwaitCarrier(waiting, l.Attrs().Index)
 	}
-	switch unheard := errors.Is(err, link.ErrNoNeighbours) || errors.Is(err, link.ErrNoCarrier); {
+	if err == nil {
+		err = have.awaitDetection(ctx, l)
+	}
+	unheard := errors.Is(err, link.ErrNoNeighbours) || errors.Is(err, link.ErrNoCarrier) ||
+		errors.Is(err, errTentative)
+	switch {
 	case unheard && conf.CheckGateway:
 		return types.NewError(types.ErrTryAgainLater, "the gateway cannot be asked", err.Error())
 	case unheard:

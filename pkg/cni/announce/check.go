@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"net/netip"
 
 	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/bcsnet/bcsnet/pkg/cni/link"
 )
@@ -37,28 +37,31 @@ func (p *Plugin) check(args *skel.CmdArgs) error {
 			return err
 		}
 	}
-	if err := link.In(args.Netns, args.IfName, have.differs); err != nil {
+	err = link.In(args.Netns, args.IfName, func(l netlink.Link) error {
+		return have.differs(l, x != nil && x.Migration)
+	})
+	if err != nil {
 		return refusal(args.IfName, err)
 	}
 	return nil
 }
 
-// differs returns an error that names all differences between a link and the result.
-func (a *attached) differs(l netlink.Link) error {
-	on, err := netlink.AddrList(l, netlink.FAMILY_ALL)
+// differs returns an error that names all differences between a link and the result. The detection of duplicates always
+// fails for an address with which a virtual machine migrated to this pod.
+func (a *attached) differs(l netlink.Link, migrated bool) error {
+	has, err := flagsOn(l)
 	if err != nil {
-		return fmt.Errorf("read the addresses: %w", err)
-	}
-	has := map[netip.Addr]bool{}
-	for i := range on {
-		if addr, is := netip.AddrFromSlice(on[i].IP); is { //nolint:forbidigo // of netlink
-			has[addr.Unmap()] = true
-		}
+		return err
 	}
 	var found []error
 	for _, addr := range a.addrs() {
-		if !has[addr] {
+		if _, ok := has[addr]; !ok {
 			found = append(found, fmt.Errorf("the address %s is missing", addr))
+		}
+	}
+	if !migrated {
+		for _, addr := range a.with(unix.IFA_F_DADFAILED, has) {
+			found = append(found, fmt.Errorf("another machine has %s, as duplicate address detection found", addr))
 		}
 	}
 	mac, err := net.ParseMAC(a.iface.Mac)

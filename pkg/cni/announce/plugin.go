@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/netip"
 
 	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
@@ -26,6 +27,9 @@ type Plugin struct {
 	// Collect answers a GC for the IPAM plugin, with the runtime's configuration: the main plugins of the CNI project
 	// do not pass GC on to the IPAM plugin.
 	Collect func(ctx context.Context, config []byte) error
+	// Contest reports to the allocator that other machines have addresses of the container, and returns an error that
+	// names these machines.
+	Contest func(ctx context.Context, args *skel.CmdArgs, addrs []netip.Addr) error
 }
 
 // Funcs returns the functions for the CNI commands.

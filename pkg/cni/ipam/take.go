@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -85,13 +86,11 @@ func (c *call) take(ctx context.Context) (*allocation, error) {
 			return a, nil
 		}
 		found.answers = append(found.answers, answers...)
-		for i, answer := range answers { // sorted by address
-			if i > 0 && answers[i-1].Addr == answer.Addr {
-				continue // the interface no longer has the address
+		if !c.reportAll(ctx, answers, &found) {
+			if found.refused == nil { // Without a quarantine, the next ADD may find the same conflict.
+				c.giveBack(ctx)
 			}
-			if err := c.report(ctx, answer, &found); err != nil {
-				return nil, err
-			}
+			return nil, &found // a refused address stays the container's until its DEL
 		}
 		failpoint.Kill("ipam-add-reported")
 	}
@@ -99,14 +98,19 @@ func (c *call) take(ctx context.Context) (*allocation, error) {
 	return nil, &found
 }
 
-// probe returns the machines that already use the addresses. Without a link, as with the main plugin ptp, there is
-// nobody to ask. Every answer is confirmed by a second question: macvlan, vlan and others release addresses before they
-// remove the interface, so the first answer may come from an ending pod.
+// probe returns the machines that already use the addresses, if the configuration asks for that.
 func (c *call) probe(ctx context.Context, a *allocation) []probe.Answer {
 	if !c.conf.Probe || a.Migration { // the other pod of a migrating machine answers, too
 		return nil
 	}
-	request := probe.Request{NetNS: c.netns, IfName: c.line.IfName, Addrs: a.netips()}
+	return c.others(ctx, a.netips())
+}
+
+// others returns the machines that answer for addresses. Without a link, as with the main plugin ptp, there is nobody
+// to ask. Every answer is confirmed by a second question: macvlan, vlan and others release addresses before they remove
+// the interface, so the first answer may come from an ending pod.
+func (c *call) others(ctx context.Context, addrs []netip.Addr) []probe.Answer {
+	request := probe.Request{NetNS: c.netns, IfName: c.line.IfName, Addrs: addrs}
 	answers, err := c.plugin.Probe(ctx, request)
 	if len(answers) > 0 {
 		select {
@@ -119,7 +123,7 @@ func (c *call) probe(ctx context.Context, a *allocation) []probe.Answer {
 		answers = slices.DeleteFunc(answers, c.ofOwnEarlier)
 	}
 	if err != nil && !errors.Is(err, probe.ErrNoLink) {
-		c.note("nobody was asked whether %v are in use: %v", a.netips(), err)
+		c.note("nobody was asked whether %v are in use: %v", addrs, err)
 	}
 	return answers
 }
@@ -140,9 +144,23 @@ func (c *call) ofOwnEarlier(answer probe.Answer) bool {
 	return true
 }
 
-// report reports to the allocator who answers for an address. Afterwards the interface no longer has the address,
-// unless it is kept or was requested by name.
-func (c *call) report(ctx context.Context, answer probe.Answer, found *conflictError) error {
+// reportAll reports who answers for each address, until report returns false. The answers are sorted by address.
+func (c *call) reportAll(ctx context.Context, answers []probe.Answer, found *conflictError) bool {
+	for i, answer := range answers {
+		if i > 0 && answers[i-1].Addr == answer.Addr {
+			continue // the interface no longer has the address
+		}
+		if !c.report(ctx, answer, found) {
+			return false
+		}
+	}
+	return true
+}
+
+// report reports to the allocator who answers for an address. It returns whether the allocator has quarantined the
+// address, so that the interface no longer has it. An address that is kept or was requested by name stays: then found
+// has the refusal.
+func (c *call) report(ctx context.Context, answer probe.Answer, found *conflictError) bool {
 	request := wire.ConflictRequest{
 		ContainerID: c.line.ContainerID, IfName: c.line.IfName, MAC: answer.MAC.String(),
 	}
@@ -161,20 +179,17 @@ func (c *call) report(ctx context.Context, answer probe.Answer, found *conflictE
 			return nil
 		},
 	})
-	if err == nil && !found.brake {
-		return nil
+	if err == nil {
+		return !found.brake
 	}
 	refused, _ := errors.AsType[*client.Refusal](err)
 	switch {
 	case refused != nil && refused.Reason == ipam.ReasonAddressConflict:
 		found.refused = refused
-		return found // it stays the container's until its DEL
 	case refused != nil && refused.Reason == ipam.ReasonTooManyConflicts:
 		found.brake = true
-	case err != nil:
+	default:
 		c.note("the conflict could not be reported: %v", err)
 	}
-	// The address is not quarantined, so the next ADD may find the same conflict.
-	c.giveBack(ctx)
-	return found
+	return false
 }

@@ -30,7 +30,7 @@ func main() {
 	}
 	plugin := &announce.Plugin{
 		Attachments: attachments, Places: attachments.Beside("repeaters"), Stdout: os.Stdout, Stderr: os.Stderr,
-		Repeater: []string{"/proc/self/exe", repeat}, Collect: asks.Collect,
+		Repeater: []string{"/proc/self/exe", repeat}, Collect: asks.Collect, Contest: asks.Contest,
 	}
 	skel.PluginMainFuncs(plugin.Funcs(), announce.Versions(), "CNI plugin bcsnet-announce "+version)
 }
