@@ -134,8 +134,8 @@ func (c *Collector) Start(ctx context.Context) error {
 func (c *Collector) pass(ctx context.Context, now time.Time) {
 	if err := c.waits.load(ctx); err != nil {
 		if ctx.Err() == nil {
-			c.Log.Warn("no address of a pod that has gone is taken back: since when addresses wait for their hosts, and "+
-				"which nodes had addresses before, cannot be read", "error", err)
+			c.Log.Warn("no address of a pod that has gone is taken back: since when addresses wait for their hosts, "+
+				"and which nodes had addresses before, cannot be read", "error", err)
 		}
 		return
 	}

@@ -15,8 +15,8 @@ const (
 	// formersKey has the former nodes of addresses in the ConfigMap: one a line, as "ADDRESS NODE TIME". It is in
 	// BinaryData, because earlier releases replace all of Data.
 	formersKey = "former-nodes"
-	// maxFormers bounds their text in bytes: some 7,000 former nodes with usual names. With the waits it stays below the
-	// API server's limit of 1 MiB. The earliest ones that do not fit are unknown to the next process.
+	// maxFormers bounds their text in bytes: some 7,000 former nodes with usual names. With the waits it stays below
+	// the API server's limit of 1 MiB. The earliest ones that do not fit are unknown to the next process.
 	maxFormers = 512 << 10
 	// keepFormer is how long a former node is remembered even if no lease needs it: a lease from before the move may be
 	// seen late.
