@@ -126,6 +126,54 @@ func TestGraceOutlivesAProcess(t *testing.T) {
 	wantCollected(t, "10.1.0.81", "leak-pod-gone")
 }
 
+// TestAddressMoves: the address of a node that is cut off goes to another node, which is in touch. What the first one
+// runs keeps its addresses, also when all replicas are restarted afterwards.
+func TestAddressMoves(t *testing.T) {
+	cfg := account(t)
+	a := silentNode(t, "moves-a", "10.0.0.31", corev1.ConditionTrue, time.Hour)
+	waits := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: controlplane.SystemNamespace, Name: controlplane.ControllerName + "-waits",
+	}}
+	holdIt := func(t *testing.T) { // whoever starts a controller forgets all leases afterwards
+		t.Helper()
+		hold(t, "10.1.0.201", "10.0.0.31", "moves", "u-1", nil)
+	}
+	t.Run("seen", func(t *testing.T) {
+		holdIt(t)
+		start(t, cfg, nil)
+		was := a.DeepCopy()
+		a.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.32"}}
+		if err := admin.Status().Patch(t.Context(), a, client.MergeFrom(was)); err != nil {
+			t.Fatal(err)
+		}
+		setReady(t, a, corev1.ConditionUnknown, time.Minute)
+		controlplane.EventuallyWithin(t, patience, func() error {
+			if err := admin.Get(t.Context(), client.ObjectKeyFromObject(waits), waits); err != nil {
+				return err
+			}
+			if text := string(waits.BinaryData["former-nodes"]); !strings.HasPrefix(text, "10.0.0.31 moves-a ") {
+				return fmt.Errorf("it says %q", text)
+			}
+			return nil
+		})
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+	node(t, "moves-b", "10.0.0.31", corev1.ConditionTrue, time.Hour)
+	node(t, "stays", "10.0.0.33", corev1.ConditionTrue, time.Hour)
+	holdIt(t)
+	start(t, cfg, nil)
+	// the later one is seen and taken back when the other one was for long enough
+	hold(t, "10.1.0.202", "10.0.0.33", "later", "u-2", nil)
+	wantCollected(t, "10.1.0.202", "leak-pod-gone")
+	wantHeld(t, "10.1.0.201", "moves")
+	if err := admin.Delete(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	wantCollected(t, "10.1.0.201", "leak-pod-gone") // its machine is given up
+}
+
 // TestUIDs: of a lease whose request named the UID, another UID is proof, on any interface and from the first second.
 // One whose UID was looked up may be the pod's own: where the pod reports the address, the lease gets its UID.
 func TestUIDs(t *testing.T) {

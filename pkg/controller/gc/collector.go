@@ -88,7 +88,7 @@ func New(o Config) *Collector {
 	o.Every = cmp.Or(o.Every, collectEvery)
 	c := &Collector{
 		Config: o, beats: &beats{live: o.Live, log: o.Log},
-		waits: &waits{live: o.Live, client: o.Client, namespace: o.Namespace},
+		waits: &waits{live: o.Live, client: o.Client, namespace: o.Namespace, recall: o.Nodes.Recall},
 		collections: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bcsnet_collections_total",
 			Help: "Addresses that were taken back because their pod had gone, by the check that found them.",
@@ -132,16 +132,21 @@ func (c *Collector) Start(ctx context.Context) error {
 
 // pass checks all leases once, and takes back those that have looked abandoned for long enough.
 func (c *Collector) pass(ctx context.Context, now time.Time) {
-	if err := c.waits.load(ctx); err != nil && ctx.Err() == nil {
-		c.Log.Warn("since when addresses wait for their hosts cannot be read: they wait anew", "error", err)
+	if err := c.waits.load(ctx); err != nil {
+		if ctx.Err() == nil {
+			c.Log.Warn("no address of a pod that has gone is taken back: since when addresses wait for their hosts, "+
+				"and which nodes had addresses before, cannot be read", "error", err)
+		}
+		return
 	}
 	active := c.observe(ctx, now)
 	due := c.ripe(now)
 	if c.Mode != Off {
 		c.due.Set(float64(len(c.suspects)))
 	}
-	if err := c.waits.save(ctx, c.waiting()); err != nil && ctx.Err() == nil {
-		c.Log.Warn("since when addresses wait for their hosts is not written down: a restart begins anew", "error", err)
+	if err := c.waits.save(ctx, c.waiting(), c.formers()); err != nil && ctx.Err() == nil {
+		c.Log.Warn("since when addresses wait for their hosts, and which nodes had addresses before, is not written "+
+			"down: a restart begins anew", "error", err)
 	}
 	switch c.Mode {
 	case Off:

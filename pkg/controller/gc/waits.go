@@ -1,6 +1,7 @@
 package gc
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"maps"
@@ -15,23 +16,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
+	"github.com/bcsnet/bcsnet/pkg/controller/node"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // waitsName is the ConfigMap in the controller's namespace that records when addresses began to wait for hosts without
-// a Node. Without it, the grace period would begin anew with each process.
+// a Node, and which nodes had addresses of hosts before. Without it, the grace period would begin anew with each
+// process, and a process would take the node that has an address now for the one on which a lease's container runs.
 const waitsName = leadership.LeaseName + "-waits"
 
 // maxWaits bounds the entries of the ConfigMap. Suspects that do not fit begin anew with the next process.
 const maxWaits = 4096
 
-// waits stores when leases were first seen abandoned, beyond the life of a process. Only one leader uses it at a time.
+// waits stores when leases were first seen abandoned, and the former nodes of addresses, beyond the life of a process.
+// Only one leader uses it at a time.
 type waits struct {
 	live      client.Reader
 	client    client.Client
 	namespace string
+	// recall is called with the former nodes that an earlier process wrote down.
+	recall func([]node.Former)
 	// object is the ConfigMap as known in this term; nil before it was read.
 	object *corev1.ConfigMap
 }
@@ -51,6 +57,7 @@ func (w *waits) load(ctx context.Context) error {
 	}
 	o.Namespace, o.Name = w.namespace, waitsName
 	w.object = &o
+	w.recall(readFormers(o.BinaryData[formersKey]))
 	return nil
 }
 
@@ -75,8 +82,8 @@ func waitKey(l lease.Lease) string {
 	return ipaddr.ObjectName(l.Addr)
 }
 
-// save records when suspects began to wait, if that has changed.
-func (w *waits) save(ctx context.Context, all []suspect) error {
+// save records when suspects began to wait, and the former nodes of addresses, the latest first, if that has changed.
+func (w *waits) save(ctx context.Context, all []suspect, formers []node.Former) error {
 	if w.object == nil {
 		return nil
 	}
@@ -87,11 +94,14 @@ func (w *waits) save(ctx context.Context, all []suspect) error {
 	for _, s := range all[:min(len(all), maxWaits)] {
 		data[waitKey(s.lease)] = store.FormatTime(s.first) + " " + strconv.FormatUint(s.lease.Bound(), 10)
 	}
-	if maps.Equal(data, w.object.Data) {
+	text := writeFormers(formers)
+	if maps.Equal(data, w.object.Data) && bytes.Equal(text, w.object.BinaryData[formersKey]) {
 		return nil
 	}
 	next := w.object.DeepCopy()
-	next.Data = data
+	if next.Data, next.BinaryData = data, nil; len(text) > 0 {
+		next.BinaryData = map[string][]byte{formersKey: text}
+	}
 	write := func() error { return w.client.Update(ctx, next) }
 	if next.ResourceVersion == "" {
 		write = func() error { return w.client.Create(ctx, next) }

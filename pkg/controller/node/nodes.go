@@ -1,7 +1,6 @@
 package node
 
 import (
-	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -10,11 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
-	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
 
@@ -127,44 +124,6 @@ func (n *Nodes) At(host netip.Addr) (all []Claim) {
 	defer n.mu.RUnlock()
 	for _, is := range n.table.At(host) {
 		all = append(all, Claim{is, n.away[is.Name]})
-	}
-	return all
-}
-
-// noteLeft records which addresses a node no longer claims. Addresses that only its annotation gave it do not count: an
-// operator who removes one there says that the machine does not have it.
-func (n *Nodes) noteLeft(was, is hosts.Node) {
-	for _, host := range was.Addrs {
-		if slices.Contains(was.Further, host) {
-			continue
-		}
-		if n.left[host] == nil {
-			n.left[host] = map[string]time.Time{}
-		}
-		n.left[host][is.Name] = n.now()
-	}
-	for _, host := range is.Addrs {
-		n.comeBack(host, is.Name)
-	}
-}
-
-// comeBack forgets that a node claimed an address before.
-func (n *Nodes) comeBack(host netip.Addr, name string) {
-	if delete(n.left[host], name); len(n.left[host]) == 0 {
-		delete(n.left, host)
-	}
-}
-
-// Of returns the nodes on which the container of a lease may be: those that claim its host, and those that claimed it
-// when the lease was written. An address may move to another node while containers run on the first one.
-func (n *Nodes) Of(l lease.Lease) []Claim {
-	all := n.At(l.Host)
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	for _, name := range slices.Sorted(maps.Keys(n.left[l.Host])) {
-		if !l.Updated.After(n.left[l.Host][name].Add(gone.Skew)) {
-			all = append(all, Claim{n.table.Get(name), n.away[name]})
-		}
 	}
 	return all
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/ipam/index"
-	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // A node asks for its own addresses and those that its annotation has; what cannot be read there is none.
@@ -98,54 +97,5 @@ func TestHostsThatTwoWereGiven(t *testing.T) {
 	n.Remove(annotated("a", ""))
 	if n.Known(shared) {
 		t.Error("it is a host's still")
-	}
-}
-
-// An address moves to another node while containers run on the first one: what is known of both counts for their
-// leases, and for leases that are newer than the move what is known of the node that has it now.
-func TestAddressMoves(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	n := New(index.New().Pools, func([]netip.Addr, []string) {}, func() time.Time { return now })
-	object := func(name string, addrs ...string) *corev1.Node {
-		o := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		for _, a := range addrs {
-			o.Status.Addresses = append(o.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a})
-		}
-		return o
-	}
-	of := func(written time.Time) (all []string) {
-		l := lease.Lease{Holder: lease.Holder{Host: netip.MustParseAddr("10.9.0.11")}, Updated: written}
-		for _, c := range n.Of(l) {
-			all = append(all, c.Name)
-		}
-		return all
-	}
-	check := func(when string, want []string, written time.Time) {
-		t.Helper()
-		if diff := cmp.Diff(want, of(written)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", when, diff)
-		}
-	}
-	before, after := now.Add(-time.Minute), now.Add(time.Minute)
-	n.Set(object("a", "10.0.0.11", "10.9.0.11"))
-	n.Set(object("b", "10.0.0.12"))
-	check("at first", []string{"a"}, before)
-	n.Set(object("a", "10.0.0.11"))
-	check("nobody has it", []string{"a"}, before)
-	n.Set(object("b", "10.0.0.12", "10.9.0.11"))
-	check("moved", []string{"b", "a"}, before)
-	check("moved, newer lease", []string{"b"}, after)
-	n.Remove(object("a"))
-	check("the first node is gone", []string{"b"}, before)
-	n.Set(object("a", "10.0.0.11", "10.9.0.11"))
-	n.Set(object("b", "10.0.0.12"))
-	n.Set(object("b", "10.0.0.12", "10.9.0.11"))
-	check("both have it", []string{"a", "b"}, before)
-	n.Remove(object("a"))
-	n.Remove(object("b"))
-	check("no node is left", nil, before)
-	if len(n.left) > 0 {
-		t.Errorf("still known: %v", n.left)
 	}
 }
