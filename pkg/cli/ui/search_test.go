@@ -65,8 +65,8 @@ func TestSearchPod(t *testing.T) {
 	}
 }
 
-// TestWhyFull: the explanation of a full pool counts what is held for pods that are gone in that pool, and not in others
-// of the host.
+// TestWhyFull: the explanation of a full pool counts what is held for pods that are gone in that pool, and not in
+// others of the host.
 func TestWhyFull(t *testing.T) {
 	s := entered(t)
 	tiny, green := pool("tiny", "10.3.0.0", 30, 1, 1, 0), pool("green", "10.4.0.0", 24, 253, 1, 0)
@@ -78,7 +78,8 @@ func TestWhyFull(t *testing.T) {
 	const path = "/why?pod=default/late-2&node=node-1"
 	_, text := s.get(t, s.viewer, path)
 	says(t, path, text, "pool tiny", "-pods that are gone", "-release-host")
-	add, list := strings.Index(text, "bcsnetctl pool add-ip tiny RANGE<"), strings.Index(text, "bcsnetctl ip list --pool tiny<")
+	add := strings.Index(text, "bcsnetctl pool add-ip tiny RANGE<")
+	list := strings.Index(text, "bcsnetctl ip list --pool tiny<")
 	if add < 0 || list < add {
 		t.Errorf("it advises add-ip at %d, ip list at %d:\n%s", add, list, text)
 	}
@@ -88,8 +89,8 @@ func TestWhyFull(t *testing.T) {
 	says(t, path, text, "1 active (1 for pods that are gone)", "bcsnetctl doctor --only leaks<")
 }
 
-// TestHealthy: the commands for an address of a pod that exists serve to free it; for one of a pod that is gone they are
-// what to do next.
+// TestHealthy: the commands for an address of a pod that exists serve to free it; for one of a pod that is gone they
+// are what to do next.
 func TestHealthy(t *testing.T) {
 	s := entered(t)
 	pod := waiting("web-0")
@@ -126,7 +127,7 @@ func TestOverviewColumns(t *testing.T) {
 func TestPrint(t *testing.T) {
 	s := entered(t)
 	_, text := s.get(t, s.viewer, "/static/ui.css")
-	_, print, _ := strings.Cut(text, "@media print")
+	_, printed, _ := strings.Cut(text, "@media print")
 	says(t, "ui.css", text, "@media screen and (prefers-color-scheme: dark)", "-@media (prefers-color-scheme: dark)")
-	says(t, "print", print, ".wide { overflow: visible; }", "color-scheme: light;")
+	says(t, "print", printed, ".wide { overflow: visible; }", "color-scheme: light;")
 }

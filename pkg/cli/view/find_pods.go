@@ -15,8 +15,8 @@ import (
 // mostPods bounds the pods of one name in different namespaces.
 const mostPods = 100
 
-// PodsNamed returns the existing pods, as NAMESPACE/NAME, that have exactly a name: NAMESPACE/NAME, or NAME in whichever
-// namespaces. If pods cannot be read, it warns and returns none.
+// PodsNamed returns the existing pods, as NAMESPACE/NAME, that have exactly a name: NAMESPACE/NAME, or NAME in any
+// namespace. If pods cannot be read, it warns and returns none.
 func PodsNamed(ctx context.Context, s *app.App, word string) (names []string) {
 	word = resource.PodWord(word)
 	in := resource.InNamespace{Name: metav1.NamespaceDefault}

@@ -50,8 +50,8 @@ type Overview struct {
 	Trends bool
 }
 
-// OverviewOf lists the pools that match a text. A network limits list and counts to its pools; may be empty. from has the
-// trends; may be nil.
+// OverviewOf lists the pools that match a text. A network limits list and counts to its pools; may be empty. from has
+// the trends; may be nil.
 func OverviewOf(ctx context.Context, s *app.App, from *Prometheus, network, text, order string) (*Overview, error) {
 	api, err := resource.NewPools(s)
 	if err != nil {
