@@ -9,7 +9,9 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/go-logr/logr"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
@@ -20,6 +22,7 @@ func Main(args []string, version string, streams genericiooptions.IOStreams) int
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
+	ctrllog.SetLogger(logr.Discard()) // controller-runtime's client complains to the terminal without one
 	s := app.New(app.CalledName(args[0]), version, streams)
 	root := newRoot(s)
 	root.SetArgs(bareDryRun(args[1:]))

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"strings"
 	"time"
@@ -43,12 +44,12 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, k kind) {
 	case apierrors.IsUnauthorized(err) && visitorOf(r).name != "": // the token has ended
 		s.door.outside(w, r)
 	case err != nil:
-		text, hint, status := s.problem(err)
+		text, hint, status := problem(s.app, err)
 		s.refuse(w, r, status, text, hint)
 	case p.Redirect != "":
 		http.Redirect(w, r, p.Redirect, http.StatusSeeOther)
 	default:
-		s.write(w, r, http.StatusOK, "page", p)
+		s.write(w, r, cmp.Or(p.Status, http.StatusOK), "page", p)
 	}
 }
 
@@ -71,7 +72,7 @@ func (s *Server) rest(w http.ResponseWriter, r *http.Request, p *page, err error
 	name, data := "rest", any(p)
 	switch {
 	case err != nil:
-		text, hint, _ := s.problem(err)
+		text, hint, _ := problem(s.app, err)
 		name, data = "refused", map[string]any{"What": text, "Hint": hint}
 	case p.Redirect != "":
 		name, data = "onward", map[string]any{"To": p.Redirect}

@@ -222,6 +222,22 @@ func TestBrowserLogin(t *testing.T) {
 	b.until(`location.pathname == "/" && document.querySelector('input[name="token"]') != null`)
 }
 
+// TestStale: a page whose pool is gone says at the top that it is not live, and why.
+func TestStale(t *testing.T) {
+	b := browser(t)
+	s := newSite(t, "")
+	blue := pool("blue", "10.1.0.0", 24, 253, 1, 0)
+	s.make(t, blue)
+	b.open(s.at + Link(s.server.Token(), "/pool/blue"))
+	b.until(`location.pathname == "/pool/blue" && document.querySelector("#live")?.className == "on"`)
+	b.until(`document.querySelector("#stale").hidden`)
+	s.drop(t, blue)
+	b.until(`!document.querySelector("#stale").hidden &&
+		document.querySelector("#stale").textContent.includes("there is no pool blue")`)
+	s.make(t, pool("blue", "10.1.0.0", 24, 253, 1, 0))
+	b.until(`document.querySelector("#stale").hidden && document.querySelector("#live").className == "on"`)
+}
+
 // TestStorm: a page is used by keyboard while 1,000 changes come, and shows the last of them.
 func TestStorm(t *testing.T) {
 	b := browser(t)

@@ -75,7 +75,7 @@ func (t *tokens) identify(r *http.Request, token string) (name string, status in
 		t.patience.refused(token)
 		return "", http.StatusForbidden, refused
 	case err != nil:
-		text, _, status := t.server.problem(resource.Explain(t.server.app, err))
+		text, _, status := problem(t.server.app, resource.Explain(t.server.app, err))
 		return "", status, text
 	}
 	return review.Status.UserInfo.Username, 0, ""

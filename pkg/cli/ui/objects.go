@@ -3,7 +3,6 @@ package ui
 import (
 	"context"
 	"net/netip"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +35,8 @@ type object struct {
 	Claims        rows[resource.Claim]
 	// Past is the path of the history; empty without one.
 	Past string
+	// Healthy: the next steps only serve to free the address.
+	Healthy bool
 }
 
 // hostPool is a pool that a host may draw from, and the number of its addresses on the host.
@@ -55,7 +56,7 @@ func addressPage(ctx context.Context, q *request) (*page, error) {
 		return nil, err
 	}
 	o := object{Facts: all[0].Facts(q.App), Next: all[0].Next(), Earlier: all[0].Earlier(),
-		Past: pastLink("ip", a.String())}
+		Past: pastLink("ip", a.String()), Healthy: all[0].Healthy()}
 	p := &page{Title: a.String(), Watch: []follow.Source{of(v1.IPResource, "metadata.name", ipaddr.ObjectName(a))}}
 	return p, q.sections(p, o, "object", "earlier", "past")
 }
@@ -140,90 +141,4 @@ func namespacePage(ctx context.Context, q *request) (*page, error) {
 		of(v1.PoolResource, "", ""), of(v1.IPResource, "status.podNamespace", name), claimed,
 	}}
 	return p, q.sections(p, o, "namespace", "chain", "claims-here", "leases", "past")
-}
-
-// whyModel explains why a pod has its address or none.
-type whyModel struct {
-	Pod, Node string
-	Facts     view.Facts
-	Next      view.Steps
-	Lacks     bool
-	Addresses []lease.Lease
-	Leases    rows[lease.Lease] // that name the pod
-	Asked     bool
-}
-
-func whyPage(ctx context.Context, q *request) (*page, error) {
-	m := whyModel{Pod: q.URL.Query().Get("pod"), Node: q.URL.Query().Get("node")}
-	p := &page{Title: "Why", Here: "why"}
-	if m.Pod != "" {
-		in := resource.InNamespace{Name: metav1.NamespaceDefault}
-		key, err := in.Key(resource.PodWord(m.Pod))
-		if err != nil {
-			return nil, err
-		}
-		e, err := view.Explain(ctx, q.App, key, m.Node)
-		if err != nil {
-			return nil, err
-		}
-		m.Asked, m.Lacks, m.Addresses, m.Pod = true, e.Lacks(), e.Addresses, key.String()
-		m.Leases = rowsOf(q, "why", e.Leases)
-		m.Facts, m.Next = e.Facts(q.App)
-	}
-	return p, q.sections(p, m, "why")
-}
-
-// searchModel has the results of a search.
-type searchModel struct {
-	Text   string
-	Pools  rows[view.PoolRow]
-	Leases rows[lease.Lease]
-}
-
-// searchPage shows the results of a search, or the object itself if it is the only one.
-func searchPage(ctx context.Context, q *request) (*page, error) {
-	m := searchModel{Text: resource.AddressWord(q.URL.Query().Get("q"))}
-	p := &page{Title: "Search"}
-	if m.Text == "" {
-		p.Redirect = "/"
-		return p, nil
-	}
-	if a, err := ipaddr.ParseAddr(m.Text); err == nil {
-		p.Redirect = "/ip/" + a.String()
-		if h, err := view.HostNamed(ctx, q.App, a.String()); err == nil && (h.Node != nil || len(h.Held) > 0) {
-			p.Redirect = view.PagePath("host", a.String())
-		}
-		return p, nil
-	}
-	o, err := view.OverviewOf(ctx, q.App, nil, "", m.Text, "name")
-	if err != nil {
-		return nil, err
-	}
-	if i := slices.IndexFunc(o.Rows, func(r view.PoolRow) bool { return r.Name == m.Text }); i >= 0 {
-		p.Redirect = view.PagePath("pool", m.Text)
-		return p, nil
-	}
-	if resource.MayBeNode(m.Text) {
-		if n, err := resource.GetNode(ctx, q.App, m.Text); err == nil {
-			p.Redirect = view.PagePath("node", n.Name)
-			return p, nil
-		}
-	}
-	kinds := slices.DeleteFunc(view.FindKinds(), func(k view.FindKind) bool { return !k.May(m.Text) })
-	found, err := view.Find(ctx, q.App, m.Text, kinds, false)
-	if err != nil {
-		return nil, err
-	}
-	leases := found.Sorted()
-	others := slices.ContainsFunc(leases, func(l lease.Lease) bool { return l.Claim != m.Text || l.Who() == m.Text })
-	switch {
-	case len(leases) > 0 && !others:
-		p.Redirect = view.PagePath("claim", m.Text)
-		return p, nil
-	case len(leases) == 1 && len(o.Rows) == 0:
-		p.Redirect = view.PagePath("address", leases[0].Addr.String())
-		return p, nil
-	}
-	m.Leases, m.Pools = rowsOf(q, "leases", leases), rowsOf(q, "pools", o.Rows)
-	return p, q.sections(p, m, "search")
 }

@@ -85,7 +85,7 @@ func past(t *testing.T, records ...history.Record) *v1.BCSNetHistory {
 func scenes() map[string][]string {
 	return map[string][]string{
 		"/":              {"blue", "edge", "1 needs attention", "large", "six", "prod", "VLAN 100"},
-		"/?find=vlan100": {"blue"},
+		"/?find=vlan100": {"blue", "1 needs attention", "1 full"},
 		"/?sort=name":    {"blue", "six"},
 		"/network/prod":  {"blue", "VLAN 100"},
 		"/pool/blue": {"10.1.0.0/24", "shop/web-0", "printers of the lab", "10.1.0.200",
@@ -98,6 +98,10 @@ func scenes() map[string][]string {
 			"/history/ip/10.1.0.20"},
 		"/ip/10.1.0.200":              {"ann", "printers of the lab", "ip unreserve"},
 		"/ip/10.1.0.250":              {"free", "blue"},
+		"/ip/10.1.0.1":                {"<dd>gateway of pool blue</dd>"},
+		"/ip/10.1.0.0":                {"<dd>network address of pool blue</dd>"},
+		"/ip/10.1.0.255":              {"<dd>broadcast address of pool blue</dd>"},
+		"/ip/192.0.2.1":               {"<dd>not in any pool</dd>"},
 		"/host/10.0.0.11":             {"node-1", "shop/web-0", "blue"},
 		"/host/node-1":                {"10.0.0.11"},
 		"/host/10.0.0.99":             {"no node has this IP", "release-host 10.0.0.99"},
@@ -112,7 +116,7 @@ func scenes() map[string][]string {
 		"/history/host/10.0.0.11":     {"shop/web-0", "earlier-0", "rack &lt;img", "nobody watched"},
 		"/history/host/node-1":        {"shop/web-0", "earlier-0"},
 		"/history/namespace/shop":     {"shop/web-0", "earlier-0", "10.1.0.99"},
-		"/history/ip/10.1.0.99":       {"earlier-0", "rack &lt;img"},
+		"/history/ip/10.1.0.99":       {"earlier-0", "rack &lt;img", "<td>released</td>"},
 		"/history/ip/10.1.0.20":       {"shop/web-0", "now"},
 		"/search?q=10.0.0.11":         {"Host", "node-1", "shop/web-0"},
 		"/search?q=10.0.0.99":         {"Host", "release-host 10.0.0.99"},

@@ -43,6 +43,8 @@ type page struct {
 	Sections []section
 	// Redirect is the path of another page to show instead; may be empty.
 	Redirect string
+	// Status is the HTTP status; 0 means OK. A slow page has begun with OK.
+	Status int
 	// Warnings say what could not be read.
 	Warnings []string
 	// Lacks are the missing rights for parts of the page.

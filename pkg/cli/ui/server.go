@@ -132,8 +132,8 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, what
 }
 
 // problem returns the text, hint and HTTP status of an error.
-func (s *Server) problem(err error) (text, hint string, status int) {
-	text, hint = s.app.Texts(err)
+func problem(a *app.App, err error) (text, hint string, status int) {
+	text, hint = a.Texts(err)
 	f, _ := errors.AsType[*app.Failure](err)
 	switch status = http.StatusBadGateway; {
 	case apierrors.IsForbidden(err), f != nil && f.Reason == ipam.ReasonForbidden:
@@ -142,7 +142,7 @@ func (s *Server) problem(err error) (text, hint string, status int) {
 		strings.HasSuffix(string(f.Reason), "NotFound")):
 		status = http.StatusNotFound
 	}
-	return text, s.app.Called(hint), status
+	return text, a.Called(hint), status
 }
 
 // languages returns the languages of the pages. The first one is the default.

@@ -82,7 +82,7 @@ func (l *live) run(ctx context.Context, page string, t *topic, by *http.Request)
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
-			text, _, _ := s.problem(err)
+			text, _, _ := problem(s.app, err)
 			l.send(page, t, &frame{problem: text})
 			again.Reset(retry) // it may be back
 		default:

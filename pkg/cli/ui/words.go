@@ -2,13 +2,11 @@ package ui
 
 import "strings"
 
-// words returns the translations of English words of the pages. A missing word is shown in English.
+// words returns the words of a language for those of the program and of the templates, in which pages show them. A word
+// without another one is shown as it is.
 func words(lang string) map[string]string {
 	all := map[string]string{}
-	text, err := templates.ReadFile("pages/" + lang + ".txt")
-	if err != nil {
-		return all // English has no file
-	}
+	text, _ := templates.ReadFile("pages/" + lang + ".txt") // each language has one
 	for line := range strings.Lines(string(text)) {
 		if word, other, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " = "); ok {
 			all[word] = other

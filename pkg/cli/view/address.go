@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"net/netip"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,6 +40,8 @@ type Address struct {
 	claim *v1.BCSNetIPClaim
 	// near names the nearest pool of an address that is in no pool's subnet.
 	near string
+	// role is "gateway of pool NAME" or the like, or that the address is in no pool's subnet; empty for any other.
+	role string
 }
 
 // Addresses reads addresses, and the state of their holders.
@@ -107,10 +110,29 @@ func addressViews(
 		view.named, view.exists = plans.Pools.Get(l.Pool)
 		view.Serving, view.refusal = plans.Candidate(l.Addr, s.Now())
 		view.claim = claims[l.Claim]
-		view.near = nearestPool(l.Addr, plans.Pools.All())
+		all := plans.Pools.All()
+		view.near, view.role = nearestPool(l.Addr, all), roleOf(l.Addr, all)
 		views = append(views, view)
 	}
 	return views, nil
+}
+
+// roleOf returns why an address is none that a pool could allocate: it is the gateway, network or broadcast address of
+// one, or in no pool's subnet. It is empty for any other address.
+func roleOf(a netip.Addr, pools []ipam.Pool) string {
+	within := false
+	for _, p := range pools {
+		if !p.Valid() || !p.Plan.Subnet.Contains(a) {
+			continue
+		}
+		if within = true; slices.Contains(p.Plan.Unusable(), a) {
+			return p.Plan.Role(a) + " of pool " + p.Name
+		}
+	}
+	if within {
+		return ""
+	}
+	return "not in any pool"
 }
 
 // nearestPool returns the pool whose subnet has the most leading bits in common with an address; empty if a subnet

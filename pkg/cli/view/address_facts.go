@@ -15,13 +15,18 @@ import (
 func (a Address) Facts(s *app.App) (f Facts) {
 	f.add("Address", "%s", a.text())
 	state := a.State.String()
+	color := map[lease.State]terminal.Color{
+		lease.Available: terminal.Green, lease.Active: terminal.Cyan, lease.Reserved: terminal.Yellow,
+	}[a.State]
 	if a.State == lease.Available {
 		state = "free"
 		switch {
 		case a.cooling():
 			state = "cooling"
+		case a.refusal != nil && a.Serving.Name == "" && a.role != "":
+			state, color = a.role, ""
 		case a.refusal != nil:
-			state += ", but nobody gets it"
+			state, color = state+", but nobody gets it", terminal.Yellow
 		}
 	}
 	if a.IsRetained() {
@@ -33,9 +38,7 @@ func (a Address) Facts(s *app.App) (f Facts) {
 	if a.Deleting {
 		state += ", and its object is being deleted"
 	}
-	f.paint(state, map[lease.State]terminal.Color{
-		lease.Available: terminal.Green, lease.Active: terminal.Cyan, lease.Reserved: terminal.Yellow,
-	}[a.State])
+	f.paint(state, color)
 	if why := a.Why(); why != "" {
 		f.add("Why", "%s", why)
 	}
@@ -181,6 +184,11 @@ func (a Address) Earlier() (rows []Past) {
 		rows = rows[1:] // it is among the facts
 	}
 	return rows
+}
+
+// Healthy reports whether the address is in use by something that exists, so that its commands only serve to free it.
+func (a Address) Healthy() bool {
+	return a.State == lease.Active && !a.Deleting && (a.object.Exists || a.pod.Lives)
 }
 
 // Next returns commands that change the state of the address.

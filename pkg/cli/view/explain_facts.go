@@ -54,9 +54,8 @@ func (e *Explanation) Facts(s *app.App) (f Facts, next Steps) {
 		f.add("Address", "%s", what)
 		text, hint := s.Texts(why)
 		f.add("Because", "%s", text)
-		var one Steps
-		if one.hint(hint); hint != "" && !slices.Contains(next, one[0]) {
-			next = append(next, one...)
+		if hint != "" {
+			next.hint(hint)
 		}
 	}
 	if len(e.Addresses) == 0 && e.none != nil {

@@ -54,12 +54,16 @@ func (v *explainer) propose(ctx context.Context, e *Explanation) error {
 	}
 	e.keeps = map[netip.Addr]bool{}
 	for _, i := range e.interfaces {
-		held, fresh, err := a.Adder.Propose(ctx, allocator.Request{
+		ask := allocator.Request{
 			Host: e.host, Namespace: e.key.Namespace, PodName: e.key.Name, PodUID: e.pod.UID,
 			IfName: i.ifName, Network: i.network,
-		})
+		}
+		held, fresh, err := a.Adder.Propose(ctx, ask)
+		if errors.As(err, &i.none) && i.none.Reason == ipam.ReasonPoolExhausted && v.countGone(ctx, e.host, a.Index) {
+			i.none = nil
+			held, fresh, err = a.Adder.Propose(ctx, ask) // its refusal has the counts
+		}
 		if errors.As(err, &i.none) {
-			v.blameGone(ctx, i, e.host, a.Index)
 			continue
 		}
 		if err != nil {
@@ -77,24 +81,17 @@ func (v *explainer) propose(ctx context.Context, e *Explanation) error {
 	return nil
 }
 
-// blameGone adds to a refusal because of exhausted pools how many of their addresses are held for pods that are gone,
-// because more addresses would not be the remedy. If pods or nodes cannot be read, it adds nothing.
-func (v *explainer) blameGone(ctx context.Context, i *interfaceTerms, host netip.Addr, x *index.Index) {
-	if i.none.Reason != ipam.ReasonPoolExhausted {
-		return
-	}
+// countGone tells the index how many addresses of each pool of a host are held for pods that are gone, as the
+// controller does. Refusals have the number of each pool that they name. It returns false if there are none, or if pods
+// or nodes cannot be read.
+func (v *explainer) countGone(ctx context.Context, host netip.Addr, x *index.Index) bool {
 	pools := x.Pools.PoolsOf(host)
 	taken := x.Leases.Find(func(l lease.Lease) bool {
-		return l.State == lease.Active && slices.Contains(pools,
-			l.Pool)
+		return l.State == lease.Active && slices.Contains(pools, l.Pool)
 	})
-	text, next, err := resource.GoneHolders(ctx, v.App, taken)
-	if err != nil || text == "" {
-		return
-	}
-	none := *i.none
-	none.Message, none.Hint = none.Message+"; "+text, next
-	i.none = &none
+	by, err := resource.GoneByPool(ctx, v.App, taken)
+	x.Pools.SetGone(by)
+	return err == nil && len(by) > 0
 }
 
 // newMigrations returns a client that recognizes targets of live migrations by KubeVirt's objects. It does not check

@@ -3,11 +3,13 @@ package view
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 // Fact is a line about an object. Without a label it continues the previous one.
@@ -52,14 +54,34 @@ type Steps []Step
 
 func (n *Steps) add(what, command string) { *n = append(*n, Step{what, command}) }
 
-// hint adds a hint, and splits off a command at its end.
+// hint adds a hint: a step for each command at the end of a part of it. A step that only lists comes last, and one that
+// is there already is not added again.
 func (n *Steps) hint(text string) {
-	what, command, found := strings.Cut(text, ": "+app.ProgramName+" ")
-	if found {
-		command = app.ProgramName + " " + command
+	var steps Steps
+	part := ""
+	for one := range strings.SplitSeq(text, "; ") {
+		if part != "" {
+			one = part + "; " + one
+		}
+		what, command, found := strings.Cut(one, ": "+app.ProgramName+" ")
+		if part = one; found {
+			steps.add(what, app.ProgramName+" "+command)
+			part = ""
+		}
 	}
-	n.add(what, command)
+	if part != "" {
+		steps.add(part, "")
+	}
+	slices.SortStableFunc(steps, func(a, b Step) int { return ipam.FalseFirst(a.lists(), b.lists()) })
+	for _, one := range steps {
+		if !slices.Contains(*n, one) {
+			*n = append(*n, one)
+		}
+	}
 }
+
+// lists reports whether a step only lists addresses.
+func (s Step) lists() bool { return strings.HasPrefix(s.Command, app.ProgramName+" ip list ") }
 
 // Write prints the steps as a section; nothing if there are none.
 func (n Steps) Write(b *bytes.Buffer, s *app.App) {

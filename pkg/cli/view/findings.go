@@ -28,6 +28,9 @@ func (f *Found) add(l lease.Lease, noun string) {
 	f.by[noun]++
 }
 
+// Exact reports whether something has exactly the name, not only one that begins with it.
+func (f *Found) Exact() bool { return !f.prefix }
+
 // Sorted returns the addresses in order.
 func (f *Found) Sorted() []lease.Lease {
 	var out []lease.Lease

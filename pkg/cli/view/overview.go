@@ -41,7 +41,8 @@ func (p PoolRow) Percent() int64 {
 // blocks only the names are read.
 type Overview struct {
 	Rows []PoolRow
-	// Attention counts the pools that need attention, Full those without a free address.
+	// Attention counts the pools that need attention, Full those without a free address; also pools that the text does
+	// not match.
 	Attention, Full int
 	// Networks names all networks, sorted.
 	Networks []string
@@ -49,8 +50,8 @@ type Overview struct {
 	Trends bool
 }
 
-// OverviewOf lists the pools that match a text. A network limits the list to its pools; may be empty. from has the
-// trends; may be nil.
+// OverviewOf lists the pools that match a text. A network limits list and counts to its pools; may be empty. from has
+// the trends; may be nil.
 func OverviewOf(ctx context.Context, s *app.App, from *Prometheus, network, text, order string) (*Overview, error) {
 	api, err := resource.NewPools(s)
 	if err != nil {
@@ -69,10 +70,12 @@ func OverviewOf(ctx context.Context, s *app.App, from *Prometheus, network, text
 		}
 		row := RowOf(s, p)
 		row.Blocks, row.Trend = blocks[p.Name], trends[p.Name]
-		if network != "" && of != network || !row.matches(text) {
+		if network != "" && of != network {
 			continue
 		}
-		o.Rows = append(o.Rows, row)
+		if row.matches(text) {
+			o.Rows = append(o.Rows, row)
+		}
 		if row.Attention {
 			o.Attention++
 		}

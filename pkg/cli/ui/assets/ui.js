@@ -4,10 +4,15 @@
 const live = document.getElementById("live");
 const page = live?.dataset.page;
 
-function say(on) {
+// say shows at the top and in the footer whether the page is live, and why it is not, if that is known.
+function say(on, problem) {
   if (!live || !page) return;
+  const why = problem ? `: ${problem}` : "";
   live.className = on ? "on" : "off";
-  live.textContent = on ? live.dataset.live : live.dataset.still;
+  live.textContent = on ? live.dataset.live : live.dataset.still + why;
+  const stale = document.getElementById("stale");
+  stale.hidden = on;
+  stale.textContent = on ? "" : stale.dataset.still + why;
 }
 
 // what is in the focus, as it can be found again in a new text.
@@ -39,8 +44,7 @@ function versions() {
 function hear(message) {
   if (message.page !== page) return;
   if (message.sections) take(message.sections);
-  say(message.on);
-  if (message.problem) live.textContent = `${live.dataset.still}: ${message.problem}`;
+  say(message.on, message.problem);
 }
 
 // One stream serves all tabs, where the browser can share one: it opens only six connections to a server.
