@@ -27,8 +27,8 @@ func (r *report) importOnce(n int, c call, writes int, bare result, again bool) 
 	perSecond := float64(n) / c.total.Seconds()
 	reached := perSecond >= importGoal*bare.perSecond && c.rss <= importMemory
 	const row = "| import of %d leases of as many pods | %.0f | %.0f | %s | %s | %d | ≥ %.1f, ≤ %d MB | %s |"
-	r.imported(fmt.Sprintf(row, n, bare.perSecond, perSecond, ratio(perSecond, bare.perSecond), memory, writes, importGoal, importMemory>>20,
-		yesNo(reached)))
+	r.imported(fmt.Sprintf(row, n, bare.perSecond, perSecond, ratio(perSecond, bare.perSecond), memory, writes,
+		importGoal, importMemory>>20, yesNo(reached)))
 }
 
 func (r *report) imported(row string) {
