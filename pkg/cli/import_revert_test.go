@@ -38,7 +38,7 @@ func TestRevertNamesEachPod(t *testing.T) {
 		crd("k8s.cni.cncf.io", "v1", "NetworkAttachmentDefinition", "network-attachment-definitions", "Namespaced"),
 		whereaboutsThree)
 	_, stderr := f.call(t, "import", "whereabouts", "--yes")
-	contains(t, stderr, "read back: 3 addresses are as Whereabouts has them")
+	contains(t, stderr, "read back: 3 addresses match Whereabouts")
 
 	// The pod of the second address got another container, by us; others got their first address here.
 	stay := map[string]string{"10.1.0.21": "default/job"}
@@ -88,7 +88,7 @@ func TestRevertNamesEachPod(t *testing.T) {
 
 	// The pods are gone, and nothing is set aside by hand any more.
 	f.call(t, args...)
-	f.call(t, "ip", "unreserve", "10.1.0.80", "--yes")
+	f.call(t, "ip", "unreserve", "10.1.0.80")
 	_, stderr = f.call(t, "import", "revert", "whereabouts", "--yes")
 	contains(t, stderr, "deletion of pool lan requested")
 	if strings.Contains(stderr, "stay") {

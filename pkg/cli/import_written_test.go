@@ -138,9 +138,9 @@ func (w *written) has(t *testing.T, want string) {
 // twice imports, and again: the second time there is nothing to do.
 func (w *written) twice(t *testing.T, args ...string) (stderr string) {
 	t.Helper()
-	_, stderr = w.f.call(t, append([]string{"import", "--yes"}, args...)...)
+	_, stderr = w.f.call(t, slices.Concat([]string{"import"}, args, []string{"--yes"})...)
 	contains(t, stderr, "read back: ")
-	_, again := w.f.call(t, append([]string{"import", "--yes"}, args...)...)
+	_, again := w.f.call(t, slices.Concat([]string{"import"}, args, []string{"--yes"})...)
 	contains(t, again, "nothing to take over")
 	return stderr
 }
@@ -239,8 +239,8 @@ func TestImportOfHostLocalFiles(t *testing.T) {
 	w.call(t, "DEL", "n1", "job", "eth0")
 	w.run(t, "web", "db")
 
-	contains(t, w.twice(t, args...), "file 10.1.0.31 of node n2: it is that of container c-gone, and no running pod "+
-		"reports it")
+	contains(t, w.twice(t, args...),
+		"file 10.1.0.31 of node n2: container c-gone has it there, but no running pod reports it")
 	w.has(t, `
 10.1.0.20 blue Active web c-web eth0 host=10.0.0.11 uid=true
 10.1.0.30 blue Active db c-db eth0 host=10.0.0.11 uid=true

@@ -238,10 +238,15 @@ func poolName(name string) string {
 	}, name), "-")
 }
 
-// excluded returns the ranges that an object excludes, cut to the subnet, as pools take nothing else.
+// excluded returns the ranges that an object excludes, cut to the subnet, as pools take nothing else. A CIDR with host
+// bits excludes its whole network, as in the other systems.
 func (r *rows) excluded(object string, subnet netip.Prefix, texts []string) (list []string) {
 	for _, text := range texts {
-		one, err := ipaddr.ParseRange(strings.ReplaceAll(text, " ", ""))
+		text := strings.ReplaceAll(text, " ", "")
+		if p, err := netip.ParsePrefix(text); err == nil {
+			text = p.Masked().String()
+		}
+		one, err := ipaddr.ParseRange(text)
 		if err != nil {
 			r.conflict(object, "excluded range %q: %v", text, err)
 			continue

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -150,10 +151,14 @@ func (l *lock) check(ctx context.Context) error {
 
 // release lets the next run begin at once, if this run still has the Lease. Without it the next run waits for a term.
 func (l *lock) release(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockRetry)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockRenew)
 	defer cancel()
-	if now, _, err := l.Get(ctx); err == nil && now.HolderIdentity == l.Identity() {
+	_ = wait.PollUntilContextCancel(ctx, time.Second/4, true, func(ctx context.Context) (bool, error) {
+		now, _, err := l.Get(ctx)
+		if err != nil || now.HolderIdentity != l.Identity() {
+			return err == nil, nil
+		}
 		now.HolderIdentity = ""
-		_ = l.Update(ctx, *now)
-	}
+		return l.Update(ctx, *now) == nil, nil
+	})
 }
