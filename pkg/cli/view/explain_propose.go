@@ -81,7 +81,7 @@ func (v *explainer) propose(ctx context.Context, e *Explanation) error {
 	return nil
 }
 
-// countGone tells the index how many addresses of each pool of a host are held for pods that are gone, as the
+// countGone sets in the index how many addresses of each pool of a host are held for pods that are gone, as the
 // controller does. Refusals have the number of each pool that they name. It returns false if there are none, or if pods
 // or nodes cannot be read.
 func (v *explainer) countGone(ctx context.Context, host netip.Addr, x *index.Index) bool {
