@@ -23,8 +23,8 @@ func newCompletion(s *app.App) *cobra.Command {
 		Long: `Print the completion script for a shell. It completes commands, flags, and the
 names of pools and hosts in the cluster. For kubectl bcsnet, put
 kubectl_complete-bcsnet on PATH beside kubectl-bcsnet, and load kubectl's own
-completion. It waits at most 1.5 seconds for the API server; if that is too short,
-set ` + app.CompletionEnv + `, such as 5s.`,
+completion. It waits at most 1.5 seconds for the API server; if that is too
+short, set ` + app.CompletionEnv + `, such as 5s.`,
 		Example: `  source <(bcsnetctl completion bash)
   bcsnetctl completion zsh > "${fpath[1]}/_bcsnetctl"
   bcsnetctl completion fish | source

@@ -21,8 +21,8 @@ func ipkeeper() System {
 	return System{
 		Name: "crd-ipkeeper", Aliases: []string{"ipkeeper"}, Title: "crd-ipkeeper",
 		About: `It reads the objects StaticIP of the group ipkeeper.generals.space/v1. The
-addresses of each subnet become a pool that serves only requests for one of them,
-like the annotations ipkeeper.generals.space/ip_address and ip_pool. An
+addresses of each subnet become a pool that serves only requests for one of
+them, like the annotations ipkeeper.generals.space/ip_address and ip_pool. An
 address that no pod has stays free for its app.`,
 		Example: `  bcsnetctl import crd-ipkeeper --dry-run=client
   bcsnetctl import crd-ipkeeper --yes`,

@@ -30,8 +30,8 @@ func newDelete(s *app.App) *cobra.Command {
 		Long: `Delete claims, after a question. Addresses that a claim keeps and no pod has
 return to their pools. Addresses that pods have stay with them. The claim is
 deleted when the last of these pods ends, at the earliest after 16 seconds:
-requests that began before may need it. The command waits for that. Interrupting it does
-not bring the claim back.`,
+requests that began before may need it. The command waits for that.
+Interrupting it does not bring the claim back.`,
 		Example: `  bcsnetctl claim delete web -n shop
   bcsnetctl claim delete shop/web shop/db --yes --wait=false`,
 		ValidArgsFunction: resource.CompleteClaims(s, &v.in),

@@ -12,7 +12,8 @@ import (
 // New returns the command top; without a subcommand it runs top pool.
 func New(s *app.App) *cobra.Command {
 	cmd := poolCommand(s, `Show the fullest pools, or the hosts or namespaces that hold the most addresses.
-Without a command it is bcsnetctl top pool. With --watch it also says how fast that changes.`)
+Without a command it is bcsnetctl top pool. With --watch it also says how fast
+that changes.`)
 	cmd.Use, cmd.GroupID = "top", "objects"
 	cmd.Short = "Show what is fullest, and how fast it fills"
 	cmd.Example = `  bcsnetctl top
