@@ -217,7 +217,7 @@ func annotationsForTerminals(t *testing.T, w *world) {
 func namedHost(t *testing.T, w *world) {
 	p, _, _ := w.onNode(t)
 	args := attaching(fmt.Sprintf(`,"host":%q`, theirs))
-	if err := p.Funcs().Add(args); err == nil || !strings.Contains(err.Error(), "its own node alone") {
+	if err := p.Funcs().Add(args); err == nil || !strings.Contains(err.Error(), "only for its own node") {
 		t.Errorf("ADD: %v", err)
 	}
 	if err := p.Funcs().Del(args); err != nil {

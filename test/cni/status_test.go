@@ -91,8 +91,8 @@ func TestStatusOfConfigurations(t *testing.T) {
 	}{
 		"no configuration":     {map[string]string{"config.json": "{}"}, []string{`"code": 50`, "no host"}},
 		"no replica":           {map[string]string{"config.json": `{"host":"10.0.0.1"}`}, []string{`"code": 50`, "no replica"}},
-		"damaged":              {map[string]string{"config.json": `{"host":`}, []string{"config.json", "no JSON object"}},
-		"empty":                {map[string]string{"config.json": ``}, []string{"config.json", "no JSON object"}},
+		"damaged":              {map[string]string{"config.json": `{"host":`}, []string{"config.json", "not a JSON object"}},
+		"empty":                {map[string]string{"config.json": ``}, []string{"config.json", "not a JSON object"}},
 		"a field that is none": {map[string]string{"config.json": `{"host":"node-1"}`}, []string{`"code": 7`, "host", "node-1"}},
 		"no CA":                {map[string]string{"config.json": `{"host":"10.0.0.1","replicas":["https://127.0.0.1:1"]}`}, []string{`"code": 50`, "ca.crt"}},
 		"a CA that is none": {map[string]string{

@@ -100,15 +100,15 @@ func TestNetworks(t *testing.T) {
 		parts            []string
 	}{
 		"no JSON": {
-			networks: `[{"ipam-claim-reference":`, reason: ipam.ReasonInvalidAnnotation, parts: []string{"no JSON list"},
+			networks: `[{"ipam-claim-reference":`, reason: ipam.ReasonInvalidAnnotation, parts: []string{"not a JSON list"},
 		},
-		"an object": {networks: element(""), reason: ipam.ReasonInvalidAnnotation, parts: []string{"no JSON list"}},
+		"an object": {networks: element(""), reason: ipam.ReasonInvalidAnnotation, parts: []string{"not a JSON list"}},
 		"a number for a name": {
-			networks: `[{"ipam-claim-reference":7}]`, reason: ipam.ReasonInvalidAnnotation, parts: []string{"no JSON list"},
+			networks: `[{"ipam-claim-reference":7}]`, reason: ipam.ReasonInvalidAnnotation, parts: []string{"not a JSON list"},
 		},
 		"no name of an object": {
 			networks: `[{"interface":"` + ifName + `","ipam-claim-reference":"a/b"}]`, reason: ipam.ReasonInvalidAnnotation,
-			parts: []string{`"a/b"`, "no name of an object"},
+			parts: []string{`"a/b"`, "not the name of an object"},
 		},
 		"two for one interface": {
 			networks: `[` + element(`,"interface":"`+ifName+`"`) + `,{"interface":"` + ifName + `","ipam-claim-reference":"vm.b"}]`,

@@ -181,7 +181,7 @@ func TestRefusalOfNodes(t *testing.T) {
 	o := node(t, "refusing-node")
 	err := nodeSide(t, "elsewhere").SubResource("status").Patch(t.Context(), o,
 		statusPatch(types.StrategicMergePatchType, conditions(condition("BcsnetReady", "True"))))
-	if !apierrors.IsForbidden(err) || !strings.Contains(fmt.Sprint(err), "not that of refusing-node") {
+	if !apierrors.IsForbidden(err) || !strings.Contains(fmt.Sprint(err), "not the status of refusing-node") {
 		t.Error(err)
 	}
 }
