@@ -221,13 +221,20 @@ func (r *Reconciler) end(ctx context.Context, name types.NamespacedName) (time.D
 			return again, nil
 		}
 	}
-	if err := r.leave(ctx, name, nil, nil); err != nil {
-		return 0, err
-	}
-	if err := r.holders.GiveBack(ctx, name, "the Service no longer wants an address"); err != nil || s == nil {
+	if err := r.leaveAll(ctx, name); err != nil || s == nil {
 		return 0, err
 	}
 	return r.published.Wrote(name.String(), r.unmark(ctx, s)), nil
+}
+
+// leaveAll gives back all that a Service holds. Meanwhile nothing is passed to it: what it gives back may be shared.
+func (r *Reconciler) leaveAll(ctx context.Context, name types.NamespacedName) error {
+	r.sharing.Lock()
+	defer r.sharing.Unlock()
+	if err := r.leaveLocked(ctx, name, nil, nil); err != nil {
+		return err
+	}
+	return r.holders.GiveBack(ctx, name, "the Service no longer wants an address")
 }
 
 // leave gives back what a Service holds apart from some addresses. One that others have, too, is passed to the first of
@@ -235,22 +242,31 @@ func (r *Reconciler) end(ctx context.Context, name types.NamespacedName) (time.D
 func (r *Reconciler) leave(
 	ctx context.Context, name types.NamespacedName, keep []netip.Addr, others []*corev1.Service,
 ) error {
-	left := func() []lease.Lease {
-		return slices.DeleteFunc(r.holders.Held(name),
-			func(l lease.Lease) bool { return slices.Contains(keep, l.Addr) })
-	}
-	if len(left()) == 0 {
+	if len(r.left(name, keep)) == 0 {
 		return nil
 	}
 	if others == nil {
 		r.sharing.Lock()
 		defer r.sharing.Unlock()
+	}
+	return r.leaveLocked(ctx, name, keep, others)
+}
+
+// leaveLocked is leave while r.sharing is locked, or the others are known.
+func (r *Reconciler) leaveLocked(
+	ctx context.Context, name types.NamespacedName, keep []netip.Addr, others []*corev1.Service,
+) error {
+	left := r.left(name, keep)
+	if len(left) == 0 {
+		return nil
+	}
+	if others == nil {
 		var err error
 		if others, err = listOthers(ctx, r.Live, name); err != nil {
 			return err
 		}
 	}
-	for _, l := range left() {
+	for _, l := range left {
 		if users := usersOf(l.Addr, others); len(users) > 0 {
 			if err := r.holders.Pass(ctx, l, client.ObjectKeyFromObject(users[0])); err != nil {
 				return err
@@ -260,4 +276,9 @@ func (r *Reconciler) leave(
 		}
 	}
 	return r.holders.GiveBackOthers(ctx, name, keep)
+}
+
+// left returns what a Service holds apart from some addresses.
+func (r *Reconciler) left(name types.NamespacedName, keep []netip.Addr) []lease.Lease {
+	return slices.DeleteFunc(r.holders.Held(name), func(l lease.Lease) bool { return slices.Contains(keep, l.Addr) })
 }
