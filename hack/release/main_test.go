@@ -276,7 +276,7 @@ func TestRefused(t *testing.T) {
 	}{
 		"no version":  {nil, `"" is not a version of a release`},
 		"a revision":  {[]string{"-version", "bf0103b"}, "hint: make release VERSION=v1.2.3"},
-		"no platform": {[]string{"-version", tag, "-platforms", "linux"}, `"linux" is no platform`},
+		"no platform": {[]string{"-version", tag, "-platforms", "linux"}, `"linux" is not a platform`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
