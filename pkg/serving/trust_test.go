@@ -109,7 +109,7 @@ func TestTrustIsStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	mixed[keySignsKey] = other[keySignsKey]
-	if _, err := parseTrust(mixed); err == nil || !strings.Contains(err.Error(), "not that of the certificate") {
+	if _, err := parseTrust(mixed); err == nil || !strings.Contains(err.Error(), "does not belong to the certificate") {
 		t.Errorf("the key of another CA: %v", err)
 	}
 }

@@ -128,7 +128,7 @@ func TestPoolFollowsItself(t *testing.T) {
 func TestLiveBounds(t *testing.T) {
 	s := entered(t)
 	for query, want := range map[string]string{
-		"page=//evil.example&have=": "is no page", "page=/nowhere&have=": "is no page", "page=/problems/../pool/x&have=": "no",
+		"page=//evil.example&have=": "is not a page", "page=/nowhere&have=": "is not a page", "page=/problems/../pool/x&have=": "no",
 	} {
 		s.follow(t, query).until(t, query, func(m sent) bool { return !m.On && strings.Contains(m.Problem, want) })
 	}

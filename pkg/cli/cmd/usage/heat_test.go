@@ -52,8 +52,8 @@ func TestHeatMap(t *testing.T) {
 			[]string{"10.1.0.16   ....#"},
 		},
 		"end of the space": {
-			clitest.Pool(t, "255.255.255.192/26", "255.255.255.193", "255.255.255.248/29"), nil, 32,
-			[]string{"255.255.255.192 " + strings.Repeat(" ", 56) + "......."},
+			clitest.Pool(t, "223.255.255.192/26", "223.255.255.193", "223.255.255.248/29"), nil, 32,
+			[]string{"223.255.255.192 " + strings.Repeat(" ", 56) + "......."},
 		},
 		"sparse": {
 			clitest.Pool(t, "fd00::/64", "fd00::1", "fd00::/64"), []lease.Lease{clitest.Active("fd00::2:41", good)}, 128,
@@ -115,10 +115,10 @@ func TestShade(t *testing.T) {
 
 // TestHeatMapWidth: the map of an IPv4 pool fits into 80 columns.
 func TestHeatMapWidth(t *testing.T) {
-	p := clitest.Pool(t, "255.255.255.0/24", "255.255.255.1", "255.255.255.0/24")
+	p := clitest.Pool(t, "223.255.255.0/24", "223.255.255.1", "223.255.255.0/24")
 	for _, bits := range []int{32, 28} {
 		var b bytes.Buffer
-		draw(view.NewMap(p, []lease.Lease{clitest.Active("255.255.255.20", "10.0.0.99")}, bits), &b,
+		draw(view.NewMap(p, []lease.Lease{clitest.Active("223.255.255.20", "10.0.0.99")}, bits), &b,
 			terminal.Terminal{Utf8: true})
 		for line := range strings.Lines(b.String()) {
 			if n := len([]rune(strings.TrimSpace(line))); n > 80 {
