@@ -155,10 +155,10 @@ func (l *lock) release(ctx context.Context) {
 	defer cancel()
 	_ = wait.PollUntilContextCancel(ctx, time.Second/4, true, func(ctx context.Context) (bool, error) {
 		now, _, err := l.Get(ctx)
-		if err != nil || now.HolderIdentity != l.Identity() {
-			return err == nil, nil
+		if err == nil && now.HolderIdentity == l.Identity() {
+			now.HolderIdentity = ""
+			err = l.Update(ctx, *now)
 		}
-		now.HolderIdentity = ""
-		return l.Update(ctx, *now) == nil, nil
+		return err == nil, nil
 	})
 }
