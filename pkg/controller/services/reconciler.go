@@ -252,7 +252,7 @@ func (r *Reconciler) leave(
 	return r.leaveLocked(ctx, name, keep, others)
 }
 
-// leaveLocked is leave while r.sharing is locked, or the others are known.
+// leaveLocked gives back as leave does, while r.sharing is locked or the others are known.
 func (r *Reconciler) leaveLocked(
 	ctx context.Context, name types.NamespacedName, keep []netip.Addr, others []*corev1.Service,
 ) error {
