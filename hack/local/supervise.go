@@ -59,7 +59,7 @@ func supervise(ctx context.Context, o options) error {
 	return err
 }
 
-// cluster is what runs.
+// cluster has the running controller, and stops everything.
 type cluster struct {
 	controller *controlplane.Controller // nil without one
 	stop       func() error

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// ready is what the supervisor reports when everything is up; anything else is an error.
+// ready ends the report of a supervisor whose programs all run. Any other end is an error.
 const ready = "ready"
 
 // progress begins the lines by which the supervisor reports what it is about to do.

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// record is what the last run of each program's tests was.
+// record has the last run of each program's tests.
 type record struct {
 	Programs []ran `json:"programs"`
 }

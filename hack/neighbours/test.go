@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// limit is how long the tests of a package may take: all together take less than make test-neighbours may.
+// limit bounds the tests of a package. make test-neighbours has a bound of its own for all of them.
 const limit = "40m"
 
-// result is what came of one test that has no tests within.
+// result has the outcome of one test that has no subtests.
 type result struct {
 	Test   string `json:"test"`
 	Result string `json:"result"` // pass, skip or fail
@@ -57,7 +57,7 @@ type event struct {
 	Output string `json:"Output"`
 }
 
-// said is what t.Skip and others print: a place in a file, and the words.
+// said matches the lines that t.Skip and others print: a place in a file, and the words.
 var said = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)`)
 
 // read reads what go test -json prints. What concerns failures is copied to log.

@@ -110,7 +110,7 @@ type ReleaseRequest struct {
 // Address is one address of an answer.
 type Address struct {
 	lease.Lease
-	// Settings are those that the holder's container was given. If these are not known, they are those of the pool now.
+	// Settings were given to the holder's container. If they are not known, these are the present ones of the pool.
 	Settings lease.Settings
 	// Repeated: it was held before the request came.
 	Repeated bool

@@ -20,7 +20,7 @@ type Simulation struct {
 	pod   attempt
 }
 
-// Feasibility is what a pod would get on a host.
+// Feasibility has the addresses that a pod would get on a host.
 type Feasibility struct {
 	// Addrs are the addresses beside those that it holds.
 	Addrs []netip.Addr

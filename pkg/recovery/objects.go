@@ -120,7 +120,8 @@ func Create(ctx context.Context, leases *store.Client, l lease.Lease) (now lease
 		l.Version, l.Epoch, l.Foreign = now.Version, now.Epoch, now.Foreign
 		return l, true
 	}
-	// A controller that knew of no holder may have created the object again.
+	// A controller that knew of no holder may have created the object again. A client without an index reads the object
+	// before it writes: the version tells whether it is the one that the plan is about.
 	return leases.Update(ctx, l, change, func(now lease.Lease) bool {
 		return !now.Deleting && (now.Version == planned && now.State != lease.Active ||
 			now.State == lease.Available && !now.Updated.After(l.Updated))

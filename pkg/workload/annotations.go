@@ -160,7 +160,7 @@ func Annotations() [annotations]Annotation {
 		},
 		{
 			keeperPrefix + "gateway", dialectC, onPodOrWorkload, fieldGateway, "`172.16.91.2`",
-			"The pod's gateway in place of the pool's, inside the subnet.", readGateway,
+			"The pod's gateway in place of the pool's: inside the subnet, or link-local for IPv6.", readGateway,
 		},
 	}
 }

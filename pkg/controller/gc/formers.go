@@ -26,6 +26,9 @@ const (
 // formers returns the former nodes that leases need: those of hosts with a lease from before the move, and those of the
 // last hour.
 func (c *Collector) formers() []node.Former {
+	if !c.Nodes.Moved() { // then no lease needs to be looked at
+		return nil
+	}
 	earliest, now := map[netip.Addr]time.Time{}, c.Leases.Now()
 	for l := range c.attachments() {
 		if at, ok := earliest[l.Host]; !ok || l.Updated.Before(at) {

@@ -80,6 +80,13 @@ func (n *Nodes) Recall(all []Former) {
 	}
 }
 
+// Moved reports whether an address has a former node.
+func (n *Nodes) Moved() bool {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return len(n.left) > 0
+}
+
 // Formers returns the former nodes of all addresses, the latest first, and forgets those that are no longer needed.
 func (n *Nodes) Formers(needed func(Former) bool) (all []Former) {
 	n.mu.Lock()

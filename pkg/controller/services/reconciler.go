@@ -231,7 +231,11 @@ func (r *Reconciler) end(ctx context.Context, name types.NamespacedName) (time.D
 func (r *Reconciler) leaveAll(ctx context.Context, name types.NamespacedName) error {
 	r.sharing.Lock()
 	defer r.sharing.Unlock()
-	if err := r.leaveLocked(ctx, name, nil, nil); err != nil {
+	others, err := listOthers(ctx, r.Live, name)
+	if err != nil {
+		return err
+	}
+	if err := r.leave(ctx, name, nil, others); err != nil {
 		return err
 	}
 	return r.holders.GiveBack(ctx, name, "the Service no longer wants an address")
@@ -242,31 +246,22 @@ func (r *Reconciler) leaveAll(ctx context.Context, name types.NamespacedName) er
 func (r *Reconciler) leave(
 	ctx context.Context, name types.NamespacedName, keep []netip.Addr, others []*corev1.Service,
 ) error {
-	if len(r.left(name, keep)) == 0 {
+	left := func() []lease.Lease {
+		return slices.DeleteFunc(r.holders.Held(name),
+			func(l lease.Lease) bool { return slices.Contains(keep, l.Addr) })
+	}
+	if len(left()) == 0 {
 		return nil
 	}
 	if others == nil {
 		r.sharing.Lock()
 		defer r.sharing.Unlock()
-	}
-	return r.leaveLocked(ctx, name, keep, others)
-}
-
-// leaveLocked gives back as leave does, while r.sharing is locked or the others are known.
-func (r *Reconciler) leaveLocked(
-	ctx context.Context, name types.NamespacedName, keep []netip.Addr, others []*corev1.Service,
-) error {
-	left := r.left(name, keep)
-	if len(left) == 0 {
-		return nil
-	}
-	if others == nil {
 		var err error
 		if others, err = listOthers(ctx, r.Live, name); err != nil {
 			return err
 		}
 	}
-	for _, l := range left {
+	for _, l := range left() {
 		if users := usersOf(l.Addr, others); len(users) > 0 {
 			if err := r.holders.Pass(ctx, l, client.ObjectKeyFromObject(users[0])); err != nil {
 				return err
@@ -276,9 +271,4 @@ func (r *Reconciler) leaveLocked(
 		}
 	}
 	return r.holders.GiveBackOthers(ctx, name, keep)
-}
-
-// left returns what a Service holds apart from some addresses.
-func (r *Reconciler) left(name types.NamespacedName, keep []netip.Addr) []lease.Lease {
-	return slices.DeleteFunc(r.holders.Held(name), func(l lease.Lease) bool { return slices.Contains(keep, l.Addr) })
 }

@@ -21,8 +21,10 @@ type poolCordon struct {
 
 func newCordon(s *app.App) *cobra.Command {
 	return (&poolCordon{App: s, cordon: true}).command(&cobra.Command{
-		Use: "cordon POOL...", Short: "Hand out nothing new from pools",
-		Long: "Hand out nothing new from pools. Addresses in use stay as they are.",
+		Use: "cordon POOL...", Short: "Allocate nothing new from pools",
+		Long: `Allocate nothing new from pools. Pods keep their addresses while they run. If
+a node restarts, its pods count as new: see "Before you restart nodes" in the
+operator guide.`,
 		Example: `  bcsnetctl pool cordon blue
   bcsnetctl pool cordon blue green --dry-run=server`,
 	})
@@ -30,8 +32,8 @@ func newCordon(s *app.App) *cobra.Command {
 
 func newUncordon(s *app.App) *cobra.Command {
 	return (&poolCordon{App: s}).command(&cobra.Command{
-		Use: "uncordon POOL...", Short: "Hand out addresses from pools again",
-		Long:    "Hand out addresses from pools again.",
+		Use: "uncordon POOL...", Short: "Allocate from pools again",
+		Long:    "Allocate from pools again.",
 		Example: `  bcsnetctl pool uncordon blue`,
 	})
 }
