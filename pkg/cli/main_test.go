@@ -69,6 +69,7 @@ var masks = []struct {
 	pattern *regexp.Regexp
 	by      string
 }{
+	{regexp.MustCompile(`(?m)^◎ reading .*\n`), ""}, // of a read that takes long on a slow machine
 	{regexp.MustCompile(`\bv1\.\d+\.\d+\b`), "KUBERNETES"},
 	{regexp.MustCompile(`https?://127\.0\.0\.1:\d+`), "SERVER"},
 	{regexp.MustCompile(`\bgo1\.\d+(\.\d+)? \w+/\w+`), "GO"},
