@@ -38,7 +38,7 @@ func TestSortedWrong(t *testing.T) {
 	items := []map[string]any{{"spec": map[string]any{"hosts": []any{"a"}}}}
 	for text, want := range map[string]string{
 		"{.spec":     "unclosed",
-		"{}":         "no field",
+		"{}":         "not a field",
 		"spec.color": "nothing in the list has this field",
 		".spec":      "cannot be compared",
 	} {
