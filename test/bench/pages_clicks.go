@@ -43,7 +43,9 @@ func (b *bench) clicks(ctx context.Context, operator string) error {
 func (b *bench) clicked(tab context.Context, s *site, link string) error {
 	say("clicks: %d while %d callers allocate", measuredClicks, viewedBy)
 	page := s.at.String() + "/pool/" + viewedNetwork
-	if err := chromedp.Do(tab, chromedp.Navigate(s.at.String()+link), chromedp.Navigate(page)); err != nil {
+	// The link answers with a page that goes on by itself. Another navigation before that would end with an error.
+	overview := chromedp.WaitReady(chromedp.CSS("#search"))
+	if err := chromedp.Do(tab, chromedp.Navigate(s.at.String()+link), overview, chromedp.Navigate(page)); err != nil {
 		return err
 	}
 	if _, err := chromedp.Run(tab, chromedp.Evaluate[string](clickScript)); err != nil {
