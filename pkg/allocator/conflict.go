@@ -17,7 +17,7 @@ import (
 type ConflictReport struct {
 	Addr        netip.Addr
 	ContainerID string
-	// IfName of the interface; empty stands for eth0.
+	// IfName names the interface; empty means eth0.
 	IfName string
 	// MAC that answered, in lower case with colons.
 	MAC string

@@ -15,7 +15,7 @@ import (
 const (
 	// MaxData bounds the compressed data of a part, in bytes: as base64 it fills the field of its object.
 	MaxData = 96 << 10
-	// fullData is from when on a part takes no more records.
+	// fullData is the size from which a part takes no more records.
 	fullData = 64 << 10
 	// maxStep bounds the records that go into a part at once.
 	maxStep = 512

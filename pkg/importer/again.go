@@ -51,8 +51,8 @@ func (t target) again(then lease.Lease, cause string) {
 	t.add(then)
 }
 
-// signed returns a history for an object that exists: there, the API server takes no entry that names anybody but who
-// writes it. Who it was stands in the reason.
+// signed returns a history for an object that exists: there, the API server takes no entry that names anybody but its
+// writer. The reason names who it was.
 func (m *maker) signed(h lease.History) lease.History {
 	entries := h.Entries()
 	for i, p := range entries {

@@ -62,7 +62,7 @@ type assumeCache struct {
 	changed chan struct{}
 }
 
-// place is a host and a pool whose addresses it will have.
+// place is a host, and a pool from which the pod will have an address.
 type place struct {
 	host netip.Addr
 	pool string

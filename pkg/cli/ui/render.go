@@ -116,7 +116,7 @@ func (s *Server) build(ctx context.Context, r *http.Request, k kind, v *visitor)
 type layout struct {
 	*page
 	Path, Query, Lang, Cluster string
-	// User has logged in; empty on the user's own machine.
+	// User names who has logged in; empty on the user's own machine.
 	User string
 	// With returns the path of the page in another language.
 	With map[string]string

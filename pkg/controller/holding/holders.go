@@ -100,7 +100,7 @@ func (h *Holders) wake(pool string) {
 	}
 }
 
-// Changed makes an object be reconciled after a delay.
+// Changed queues an object for reconciliation after a delay.
 func (h *Holders) Changed(name types.NamespacedName, after time.Duration) { h.queue.Add(name, after) }
 
 // onTerm queues all objects, and those of all leases, at the beginning of a term.

@@ -71,7 +71,7 @@ type attachment struct {
 	} `json:"spec"`
 }
 
-// mainPlugin is what is read of a network configuration, or of one plugin of a list of them.
+// mainPlugin has the fields that are read from a network configuration, or from one plugin of a list.
 type mainPlugin struct {
 	VLAN    int32           `json:"vlan"`
 	VLANID  int32           `json:"vlanId"`

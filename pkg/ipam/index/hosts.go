@@ -86,8 +86,8 @@ func (x *Pools) HeldOn(host []netip.Addr, pools []string) (n map[string]int) {
 	return n
 }
 
-// PoolsOf names the pools that a host may draw from, for whichever namespace, in the order of preference: first those
-// of the default chain.
+// PoolsOf names the pools that a host may draw from, for any namespace, in the order of preference: the default chain
+// comes first.
 func (x *Pools) PoolsOf(host netip.Addr) (names []string) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()

@@ -111,7 +111,7 @@ func (x *Pools) GatewayElsewhere(s Scope, gateway netip.Addr) bool {
 	return false
 }
 
-// PoolsMeet reports whether any of some pools exists and has one of the addresses of a set.
+// PoolsMeet reports whether any of the named pools exists and has an address of the set.
 func (x *Pools) PoolsMeet(names []string, set *netipx.IPSet) bool {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()

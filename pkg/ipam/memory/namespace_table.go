@@ -48,8 +48,8 @@ func (x *Catalogue) Undetermined(w ipam.PickRequest) bool {
 	return !known
 }
 
-// Rematch updates which pools are bound to a namespace after its labels have changed, and names the pools for which it
-// changed that.
+// Rematch updates which pools are bound to a namespace after its labels have changed, and names the pools whose binding
+// changed.
 func (x *Catalogue) Rematch(ns string) (changed []string) {
 	labels, known := x.Namespaces.Labels[ns]
 	for p := range x.Namespaces.choosing {
