@@ -75,10 +75,10 @@ func (s *holdings) releaseSurplus(ctx context.Context, keep, surplus []lease.Lea
 	return nil
 }
 
-// catchUp waits until the watch has delivered leases, and returns errStale if it had to wait: seen is the version up to
-// which the watch had delivered everything when they were looked up. Own writes and reads are in the index before what
-// others wrote earlier. A part of the set that was whole first may be missing there, so that the set that came second
-// seems to be the only whole one.
+// catchUp waits until the watch has delivered leases, and returns errStale if it had to wait. seen is the version up to
+// which the watch had delivered everything when the leases were looked up. The index gets this replica's own writes and
+// reads at once, but writes of others only by the watch. So the set that was whole first may lack a lease in the index,
+// and the second set seems to be the only whole one.
 func (s *holdings) catchUp(ctx context.Context, seen uint64, ls []lease.Lease) error {
 	var version uint64
 	for _, l := range ls {

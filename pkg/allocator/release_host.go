@@ -18,10 +18,10 @@ import (
 const parallelWrites = 16
 
 // ReleaseHost frees every address that is held on a host, on the word of an operator that the machine is off. It reads
-// the addresses from the API server. What it released comes back also with an error; asking again does the rest. began
-// is when it was asked for, by the API server's time; zero stands for the present. What the host takes more than two
-// seconds later stays with it, so that a release which was stuck on its way takes nothing from a machine that is on
-// again. c says on whose word.
+// the addresses from the API server. It returns the released addresses also with an error; another call releases the
+// rest. began is the time of the operator's request by the API server's clock; zero means now. Addresses that the host
+// gets more than two seconds after began stay with it: a delayed release takes nothing from a machine that is on again.
+// c names the operator.
 func ReleaseHost(
 	ctx context.Context, leases *store.Client, host netip.Addr, began time.Time, c lease.Change,
 ) ([]lease.Lease, error) {

@@ -19,8 +19,8 @@ const (
 	OwnBlock Standing = "OwnBlock"
 	// SplitIntoBlocks: the pool allocates nothing itself; the namespace has blocks of it, or could get one by itself.
 	SplitIntoBlocks Standing = "SplitIntoBlocks"
-	// GivesNoBlock: the pool assigns no block automatically, and the namespace has none of it. Its requests end there
-	// where it has nothing of its own.
+	// GivesNoBlock: the pool assigns no block automatically, and the namespace has none of it. The namespace's
+	// requests end at this pool, unless the namespace has a pool or block of its own.
 	GivesNoBlock Standing = "GivesNoBlock"
 )
 

@@ -24,10 +24,10 @@ type Pick struct {
 
 // PickRequest is what a request wants of the index.
 type PickRequest struct {
-	// Host that asks; invalid for a request by hand, and for one that is Ahead.
+	// Host is the host that asks; invalid for a request by hand, and for one that is Ahead.
 	Host      netip.Addr
 	Namespace string
-	// Owner in place of a pod.
+	// Owner names who asks if it is not a pod.
 	Owner string
 	// Pools restrict the request to pools, which are tried in this order, and with them to their families; none for
 	// any.

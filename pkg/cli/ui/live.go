@@ -81,7 +81,7 @@ func (f *frame) changed(have string) []map[string]string {
 	return out
 }
 
-// message encodes a frame for browsers that have some versions. Most viewers of a page have the same.
+// message encodes a frame for browsers that have the versions in have. Most viewers of a page have the same versions.
 func (f *frame) message(page, have string) []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -18,8 +18,8 @@ const (
 	mostRecent, recentFor = 16, 10 * time.Second
 )
 
-// recent has the pages that browsers have just loaded or been sent. They follow these next, or again after a tab was
-// opened, for which a page need not be made twice.
+// recent caches the pages that browsers have just loaded or received. A browser that then follows such a page does not
+// need a second copy of it.
 type recent struct{ pages *cache.LRUExpireCache }
 
 func newRecent() recent { return recent{cache.NewLRUExpireCache(mostRecent)} }

@@ -20,8 +20,8 @@ const (
 	claimKind    = "IPAddressClaim"
 	addressKind  = "IPAddress"
 	poolKind     = "BCSNetPool"
-	// clusterLabel names the Cluster of an object. pausedAnnotation stops whoever reconciles one. movedAnnotation is on
-	// what is deleted because clusterctl has moved it to another cluster.
+	// clusterLabel names the Cluster of an object. pausedAnnotation stops controllers from reconciling an object.
+	// movedAnnotation marks an object that clusterctl deletes because it has moved the object to another cluster.
 	clusterLabel     = "cluster.x-k8s.io/cluster-name"
 	pausedAnnotation = "cluster.x-k8s.io/paused"
 	movedAnnotation  = "clusterctl.cluster.x-k8s.io/delete-for-move"

@@ -85,7 +85,7 @@ func (r *Reconciler) obtainAll(ctx context.Context, o *look) (has []netip.Addr, 
 		held := r.holders.Held(o.name)
 		for _, f := range o.families {
 			if slices.ContainsFunc(held, func(l lease.Lease) bool { return ipaddr.FamilyOf(l.Addr) == f }) {
-				continue // by a leader that did not come to say so
+				continue // an earlier leader gave it, and ended before it wrote the status
 			}
 			if why, err := r.lacks(ctx, o, f); err != nil || why != nil {
 				return nil, []*ipam.Refusal{why}, err

@@ -65,8 +65,8 @@ func (x *Pools) Covering(addrs []netip.Addr) (names []string) {
 	return names
 }
 
-// HeldOn returns how many addresses one host, which may have several addresses itself, has of those of some pools that
-// bound how many a host may have; nil for none.
+// HeldOn returns how many addresses of each named pool the pods of one host have. host has all of the host's own
+// addresses. The map lacks pools without maxPerHost and pools of which the host has nothing; it is nil if it lacks all.
 func (x *Pools) HeldOn(host []netip.Addr, pools []string) (n map[string]int) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()

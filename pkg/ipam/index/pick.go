@@ -53,9 +53,9 @@ func (x *Index) Headrooms(now time.Time) map[string]ipam.Headroom {
 	return out
 }
 
-// KindOf returns all of a host that matters to its requests: the pools that the host may draw from, and
-// how many more addresses it may have of those that bound them. expected is as in a PickRequest. It is empty for a
-// host without pools.
+// KindOf returns what decides the requests of a host: the pools that the host may draw from, and how many more
+// addresses it may have of each pool with a bound per host. expected is as in a PickRequest. The result is empty if the
+// host has no pools.
 func (x *Index) KindOf(host netip.Addr, expected func(pool string) []netip.Addr) string {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()

@@ -189,9 +189,9 @@ func (l Lease) IsRetained() bool { return l.State == Reserved && l.Claim != "" }
 // written first, on every replica: it does not change while the holder has the address.
 func (l Lease) Bound() uint64 { return cmp.Or(l.BoundVersion, l.Version) }
 
-// CompareBound orders leases by when their holders got them. One that was bound with a version above its own is from
-// before the store was put back to an older state, after which versions began lower: it comes before all that were
-// bound since.
+// CompareBound orders leases by when their holders got them. A restore of the store makes versions begin lower. So a
+// lease that was bound with a version above its own was bound before a restore, and it comes before all leases that
+// were bound since.
 func CompareBound(a, b Lease) int {
 	lost := func(l Lease) int {
 		if l.Bound() > l.Version && !failpoint.Broken("bound") {

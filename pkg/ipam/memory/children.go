@@ -111,7 +111,8 @@ func (x *State) place(next map[*PoolState]ipam.Pool) (changed []*PoolState) {
 	return changed
 }
 
-// serve works out what pools serve that have changed, together with those that shared addresses with them, or do now.
+// serve computes which addresses pools serve. It does so for changed pools, and for all pools that share addresses with
+// them or shared some before.
 func (x *State) serve(changed []*PoolState) {
 	all := map[*PoolState]struct{}{}
 	for _, s := range changed {
