@@ -109,7 +109,7 @@ type PoolState struct {
 	Namespaces []NamespaceShare
 }
 
-// NamespaceShare is what one namespace has of a pool.
+// NamespaceShare has the part of a pool that one namespace has.
 type NamespaceShare struct {
 	Namespace string
 	Share

@@ -48,7 +48,7 @@ type Record struct {
 	Pod       string `json:"pod,omitempty"`
 	Owner     string `json:"owner,omitempty"`
 	Claim     string `json:"claim,omitempty"`
-	// Host is where the holder ran.
+	// Host is the holder's host.
 	Host netip.Addr `json:"host,omitzero"`
 	// By is the user who did it. Program is what the client called itself, where the user is not known.
 	By      string `json:"by,omitempty"`

@@ -26,7 +26,7 @@ const OtherConflistFirst = "OtherConflistFirst"
 // address that a Node has: without a bound, one kubelet could keep a whole pool from all pods.
 const MostOfStatus = 64
 
-// Node is what matters of a Node.
+// Node has the fields of a Node that matter here.
 type Node struct {
 	Name string
 	// Addrs are all addresses that the Node claims, without duplicates: its InternalIPs, its ExternalIPs, then those

@@ -25,7 +25,7 @@ type Input struct {
 	Pods []workload.Pod
 	// Now is the API server's time before anything was read.
 	Now time.Time
-	// By is who imports, for the history of addresses.
+	// By names who imports, for the history of addresses.
 	By string
 	// OnlyPodsHere: an address of a backup whose pod does not exist is given up, as if the pod had ended now. Without
 	// it, the lease is made, and the controller finds out that the pod is gone.

@@ -20,7 +20,7 @@ type Here struct {
 	// Table reports whether the import was that of a table, whose addresses no pod has: they become free.
 	Table bool
 	Now   time.Time
-	// By is who takes the import back, for the history of addresses.
+	// By names who takes the import back, for the history of addresses.
 	By string
 }
 
@@ -33,7 +33,7 @@ type Reversal struct {
 	// Claims and Pools are deleted.
 	Claims []*v1.BCSNetIPClaim
 	Pools  []*v1.BCSNetPool
-	// Stay is what is in use through this system since.
+	// Stay has the addresses that came into use through this system since.
 	Stay []Staying
 	// Reserved is the number of addresses that stay reserved because they are in pools that the import did not make.
 	Reserved int

@@ -2,7 +2,7 @@ package ipam
 
 import "github.com/bcsnet/bcsnet/pkg/explain"
 
-// Standing is how a pool stands to the requests of a namespace that name neither a pool nor a network.
+// Standing says whether a pool serves requests of a namespace that name neither a pool nor a network, and why.
 type Standing string
 
 // Standings of pools that are tried.
@@ -36,7 +36,7 @@ const (
 	NotOnHost Standing = "NotOnHost"
 )
 
-// Place is where a pool stands in the chain of a namespace.
+// Place is a pool in the chain of a namespace, with its standing.
 type Place struct {
 	Pool     string
 	Standing Standing

@@ -6,7 +6,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// Headroom is what a pool can still give.
+// Headroom says how many addresses a pool can still give, and to whom.
 type Headroom struct {
 	// Network that the pool is part of, empty for none; Family is its family.
 	Network string

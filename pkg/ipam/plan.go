@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// PlanSpec is what a pool's spec says about its addresses.
+// PlanSpec has the fields of a pool's spec that concern its addresses.
 type PlanSpec struct {
 	Net  string
 	Mask int

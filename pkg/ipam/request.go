@@ -22,7 +22,7 @@ type Pick struct {
 	NewBlock bool
 }
 
-// PickRequest is what a request wants of the index.
+// PickRequest asks the index for addresses.
 type PickRequest struct {
 	// Host is the host that asks; invalid for a request by hand, and for one that is Ahead.
 	Host      netip.Addr

@@ -28,7 +28,7 @@ const (
 	// recheckTime is the time for which the check is repeated after a restore of the store, because the caches of pods
 	// and pools follow it separately.
 	recheckTime = time.Minute
-	// clockError is how far the estimates of the API server's time in two processes may differ.
+	// clockError bounds how far the estimates of the API server's time in two processes may differ.
 	clockError = 2 * time.Second
 )
 

@@ -40,7 +40,7 @@ type Witnesses struct {
 	told atomic.Bool
 }
 
-// WitnessesConfig is what Witnesses work with.
+// WitnessesConfig has the settings of Witnesses.
 type WitnessesConfig struct {
 	// Others returns the URLs of the other replicas, also of those that may be gone; known is false until the list has
 	// come.
@@ -114,7 +114,7 @@ func (w *Witnesses) next(ctx context.Context, tick *time.Ticker) {
 	}
 }
 
-// findings are what the others have said.
+// findings sums up the answers of the other replicas.
 type findings struct {
 	// putBack is the newest version that one of them has seen, if the store has only newest; else 0.
 	putBack, newest  uint64

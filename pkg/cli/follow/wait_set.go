@@ -40,7 +40,7 @@ func Remaining(s *app.App, limit time.Duration) func() time.Duration {
 	}
 }
 
-// lookTime is how much longer than the limit the first list may take.
+// lookTime bounds how much longer than the limit the first list may take.
 const lookTime = 10 * time.Second
 
 // ErrTooLong reports that the time is over before the state was reached.

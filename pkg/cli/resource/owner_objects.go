@@ -23,7 +23,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// OwnerState is what became of the object that is the owner of a lease.
+// OwnerState says whether the object that owns a lease still exists.
 type OwnerState struct {
 	workload.OwnerObject
 	// Exists: it is there, and may be being deleted. Text goes on after the object, such as "does not exist".

@@ -16,7 +16,7 @@ type problemsModel struct {
 	When    time.Time
 }
 
-// checked is what one check found.
+// checked has the findings of one check.
 type checked struct {
 	doctor.Check
 	Findings []doctor.Finding

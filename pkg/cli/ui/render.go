@@ -51,7 +51,7 @@ type page struct {
 	Lacks []lack
 	// Watch selects the objects on which the page depends; empty if the page is not followed.
 	Watch []follow.Source
-	// versions are those from which changes of the objects are not on the page.
+	// versions has the versions of the lists that the page was made from. Later changes are not on the page.
 	versions versions
 }
 
@@ -112,7 +112,7 @@ func (s *Server) build(ctx context.Context, r *http.Request, k kind, v *visitor)
 	return p, err
 }
 
-// layout is what surrounds a page.
+// layout has the values that the template needs beside those of the page.
 type layout struct {
 	*page
 	Path, Query, Lang, Cluster string

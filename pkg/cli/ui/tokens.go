@@ -83,7 +83,7 @@ type tokens struct {
 	visitors *lru.Cache // of *visitor, by the session
 }
 
-// session is what a cookie holds.
+// session has the content of a cookie.
 type session struct {
 	ID    string    `json:"id"`
 	Name  string    `json:"name"`

@@ -42,7 +42,7 @@ type Explanation struct {
 	// none is why there is no address.
 	none *ipam.Refusal
 	host netip.Addr
-	// labels are those of the pod's namespace, if they can be read.
+	// labels has the labels of the pod's namespace, if they can be read.
 	labels map[string]string
 }
 

@@ -49,7 +49,7 @@ func (f Facts) Write(b *bytes.Buffer, s *app.App, width int) {
 // Step is a next step. Command may be empty.
 type Step struct{ What, Command string }
 
-// Steps are what to do next.
+// Steps has the next steps.
 type Steps []Step
 
 func (n *Steps) add(what, command string) { *n = append(*n, Step{what, command}) }

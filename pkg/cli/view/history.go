@@ -29,7 +29,7 @@ func (q *HistoryQuery) Broad() bool {
 	return len(q.Hosts) > 0 || q.Namespace != "" || q.Pod != "" || q.Pool != ""
 }
 
-// History is what a query finds.
+// History has the result of a query.
 type History struct {
 	Rows []Past
 	// Gaps are periods of which records may be missing.

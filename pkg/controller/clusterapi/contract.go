@@ -44,7 +44,7 @@ const (
 // versions returns those of the contract, the preferred one first.
 func versions() []string { return []string{"v1beta2", oldVersion} }
 
-// poolRef is how claims and addresses name their pool.
+// poolRef names the pool of a claim or address.
 type poolRef struct {
 	APIGroup string `json:"apiGroup"`
 	Kind     string `json:"kind"`

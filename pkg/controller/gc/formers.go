@@ -18,8 +18,8 @@ const (
 	// maxFormers bounds their text in bytes: some 7,000 former nodes with usual names. With the waits it stays below
 	// the API server's limit of 1 MiB. The earliest ones that do not fit are unknown to the next process.
 	maxFormers = 512 << 10
-	// keepFormer is how long a former node is remembered even if no lease needs it: a lease from before the move may be
-	// seen late.
+	// keepFormer bounds how long a former node is remembered if no lease needs it. The process may see a lease from
+	// before the move late.
 	keepFormer = time.Hour
 )
 

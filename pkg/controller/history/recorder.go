@@ -28,7 +28,7 @@ const (
 	keep = 2 * time.Minute
 )
 
-// Config is what a recorder needs.
+// Config has the settings of a recorder.
 type Config struct {
 	// Client writes parts and Live reads them. Neither caches them.
 	Client client.Client

@@ -55,7 +55,7 @@ func (r *Reconciler) isOthers(namespace string, i corev1.LoadBalancerIngress) bo
 	return !ours && (!ok || o.Kind != workload.OwnerService || o.Namespace != namespace)
 }
 
-// wish is what a Service asks for.
+// wish has the addresses that a Service asks for.
 type wish struct {
 	// families are in the order of the Service. required says that it has an address of each, or none.
 	families []ipaddr.Family

@@ -9,7 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/freeset"
 )
 
-// Member is what a split asks of a block that exists.
+// Member has the methods that a split needs of an existing block.
 type Member interface {
 	comparable
 	// Number returns the number of the block in the grid.

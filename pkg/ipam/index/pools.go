@@ -126,7 +126,7 @@ func (x *Pools) PlansRevision() uint64 {
 	return x.core.state.Pools.Plans
 }
 
-// Overlap is what a pool shares with another.
+// Overlap has the addresses that a pool shares with another pool.
 type Overlap struct {
 	Other  string
 	Shared *netipx.IPSet

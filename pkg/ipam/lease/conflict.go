@@ -17,7 +17,7 @@ const (
 	ConflictWindow = time.Hour
 )
 
-// ConflictOutcome is what a report of a conflict led to.
+// ConflictOutcome says what a report of a conflict led to.
 type ConflictOutcome uint8
 
 // Outcomes of a report.

@@ -15,7 +15,7 @@ import (
 // the same settings. It is empty if they are not known. The container runs with them, whatever the pool says later.
 type Given string
 
-// GivenFields is what a Given consists of, in the form that objects have.
+// GivenFields has the fields of a Given in the form that objects store.
 type GivenFields struct {
 	Gateway     string `json:"gateway,omitempty"`
 	GatewayFrom string `json:"gatewayFrom,omitempty"`

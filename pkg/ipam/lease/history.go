@@ -42,7 +42,7 @@ type Past struct {
 	// PodUID and IfName are the holder's attachment, in the newest entry that has a holder: empty in others, for a
 	// holder whose pod is not known, and IfName for DefaultIfName.
 	PodUID, IfName string
-	// Host is where the holder ran; invalid when it is not known.
+	// Host is the holder's host; invalid if it is not known.
 	Host netip.Addr
 	// Since and Until bound the time of the entry, to the second; Since may be zero.
 	Since, Until time.Time

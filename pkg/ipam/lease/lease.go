@@ -39,14 +39,14 @@ const UsualTermination = 30 * time.Second
 // MaxSuperseded is the number of earlier container IDs that a lease remembers.
 const MaxSuperseded = 4
 
-// Params are what an address takes from its pool.
+// Params has the values that an address takes from its pool.
 type Params struct {
 	Pool    string
 	Bits    int
 	Gateway netip.Addr
 }
 
-// Holder is who has an address. A holder is a container of a pod, or an owner that is not a pod.
+// Holder has an address. It is a container of a pod, or an owner that is not a pod.
 type Holder struct {
 	Host        netip.Addr
 	ContainerID string
@@ -76,7 +76,7 @@ type Holder struct {
 	// BoundVersion is the version with which the holder got the address, where the object was written again since;
 	// 0 stands for the version of the lease.
 	BoundVersion uint64
-	// Given is what the answer to the container said beside the address; empty if that is not known.
+	// Given has the settings that the answer to the container contained; empty if they are not known.
 	Given Given
 }
 
@@ -127,7 +127,7 @@ func (h Holder) HasOtherName(namespace, podName string) bool {
 	return h.PodName != "" && podName != "" && (h.PodName != podName || h.Namespace != namespace)
 }
 
-// Retention is what a lease keeps beyond its holder: the claim that it belongs to, on which terms.
+// Retention says which claim a lease belongs to, and how long the claim keeps the address.
 type Retention struct {
 	// Claim is namespace/name of the claim; empty for an address that belongs to none.
 	Claim string
@@ -171,7 +171,7 @@ type Lease struct {
 	// Conflict is the last report that somebody else answers for the address; nil for nearly all. What it points to
 	// never changes.
 	Conflict *Conflict
-	// History is who held the address before.
+	// History has the earlier holders of the address.
 	History History
 	// Deleting: the object has a deletionTimestamp. Such an address is never allocated.
 	Deleting bool

@@ -10,7 +10,7 @@ type Settings struct {
 	Link
 }
 
-// GatewaySource is who named a gateway.
+// GatewaySource says who named a gateway.
 type GatewaySource string
 
 // Values of GatewaySource.

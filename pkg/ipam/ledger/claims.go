@@ -35,7 +35,7 @@ type ClaimPart struct {
 	All *btree.BTreeG[*Record] // in the order of TakenFirst
 }
 
-// partKey is what the addresses of one part have in common.
+// partKey has the fields that the addresses of one part have in common.
 type partKey struct {
 	Pool, IfName string
 	Family       ipaddr.Family

@@ -49,13 +49,13 @@ type Record struct {
 	flags, setSize, Slot uint8
 }
 
-// attachedBy is what the interfaces of very many containers have in common.
+// attachedBy has the fields that the interfaces of very many containers have in common.
 type attachedBy struct {
 	ifName, cniNetwork string
 	given              lease.Given
 }
 
-// extra is what few leases have.
+// extra has the fields that only few leases need.
 type extra struct {
 	owner      string
 	superseded []string

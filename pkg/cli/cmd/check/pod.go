@@ -26,7 +26,7 @@ func ours(name string) string { return v1.GroupVersion.Group + "/" + name }
 const containerServe, containerAsk = "serve", "ask"
 
 const (
-	// program is where the image has it.
+	// program is the path of the program in the image.
 	program = "/bcsnet-podcheck"
 	// planDir is the directory of the plan in a pod.
 	planDir, planFile = "/plan", "plan"

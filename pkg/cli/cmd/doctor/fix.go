@@ -27,7 +27,7 @@ type leakFixer struct {
 	*verb
 	snapshot *doctor.Snapshot
 	leases   *store.Client
-	// nodes are those of the last look.
+	// nodes has the nodes of the last look.
 	nodes *hosts.Table
 }
 

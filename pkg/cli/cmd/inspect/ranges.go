@@ -33,7 +33,7 @@ controller decides it, from the objects as they are; nothing is changed.`,
 	return cmd
 }
 
-// kind is what can be inspected.
+// kind is a kind of objects that can be inspected.
 type kind struct {
 	name, arg, short, long, example string
 	completes                       cobra.CompletionFunc

@@ -29,7 +29,7 @@ type versionVerb struct {
 	format string
 }
 
-// versions is what is printed.
+// versions has the printed versions.
 type versions struct {
 	Client  string `json:"client"`
 	Go      string `json:"go"`
